@@ -76,7 +76,7 @@ def _until_first_window(bench: Bench, name: str) -> float:
 def large_report(bench: Bench) -> Claim:
     """Return the claim on a run of a million simulated windows, from its directory to the report."""
     sys.path.insert(0, str(ROOT / "tests/python"))
-    from simulation import SimulatedPoint, write_run
+    from simulated_runs import SimulatedPoint, write_run
 
     sizes = range(64, 64 + (6 if bench.quick else 66))
     points = [SimulatedPoint(o, e, 1e6, {"size": str(s)}) for o in ("aes", "lpm", "sha256") for s in sizes for e in ("portable", "openssl")]

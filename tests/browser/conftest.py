@@ -40,7 +40,7 @@ Driver = Any
 
 def evil_targets() -> list[Any]:
     """Return runs of two targets whose names and labels try to become markup."""
-    from test_report import EVIL, poison
+    from pages import EVIL, poison
 
     runs = [poison(run) for run in host_and_device((64, 1024, 4096), (1, 2, 4))]
     for i, run in enumerate(runs):
@@ -54,7 +54,7 @@ SIZES = (64, 256, 1024, 4096, 65536)
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Write reports of runs of all studies; return their paths by name. Some runs' names try to become markup."""
-    from test_report import poison
+    from pages import poison
 
     folder = tmp_path_factory.mktemp("reports")
     made = {
@@ -94,7 +94,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @functools.cache
 def cores_runs() -> dict[str, Any]:
     """Return analysed runs of study cores, by name."""
-    from test_cores_report import by_size, crashing, evil, jittering
+    from cores_fixtures import by_size, crashing, evil, jittering
 
     with tempfile.TemporaryDirectory() as folder:
         lines = cores_fixtures.run_of(Path(folder), cores_fixtures.LINES, by_size, "lines")
@@ -111,7 +111,7 @@ def cores_runs() -> dict[str, Any]:
 @functools.cache
 def coverage_runs() -> dict[str, Any]:
     """Return analysed runs of study coverage, by name."""
-    from test_coverage_report import evil
+    from coverage_fixtures import evil
 
     plan = coverage_fixtures.PLAN
     with tempfile.TemporaryDirectory() as folder:

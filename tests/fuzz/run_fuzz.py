@@ -28,7 +28,7 @@ def place() -> Path:
 
 
 def made(at: Path) -> Path:
-    from simulation import SimulatedPoint, write_run
+    from simulated_runs import SimulatedPoint, write_run
 
     points = [SimulatedPoint("aes", engine, rate, {"mode": "gcm", "size": "64"}) for engine, rate in (("portable", 1e6), ("openssl", 3e6))]
     return write_run(at, points, rounds=2, cycles=2, unfinished=True)

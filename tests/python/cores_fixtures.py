@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpubench.analysis.model import Interval
+from dpubench.analysis.model import Failure, Interval
 from dpubench.errors import PlanError
 from dpubench.plans.load import Where, parse_plan, plan_text
 from dpubench.run.record import Head
@@ -15,13 +16,14 @@ from dpubench.simulation.kernels import ArmPrograms
 from dpubench.studies import Request
 from dpubench.studies.cores.draft import Draft
 from dpubench.studies.cores.expand import Cell, Expansion, expand
-from dpubench.studies.cores.model import PointSummary, RunSummary
+from dpubench.studies.cores.model import Claim, PointSummary, RunSummary, Sensitivity, SweepInfo
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.cores.summary import summaries
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.studies.modelled.planned import PlannedKernel
 from dpubench.studies.modelled.possible import Check, all_done
+from pages import EVIL
 
 #: A run of two kernels on two models, one of them not A64, with frames and IMIX, at steps 1 and 2.
 LINES = """
@@ -228,3 +230,36 @@ def point(
 
 def uses_of(text: str) -> dict[str, PlannedKernel]:
     return expanded(text).uses
+
+
+def by_size(cell: Any) -> float | str:
+    return {"any": 100.0, "64": 200.0, "594": 600.0, "1518": 1600.0}[cell.frame] * cell.cores**0.5
+
+
+def jittering(cell: Any) -> float | str:
+    """Return irregular numbers of cycles, because no two processors have the same."""
+    return (50.0 + 1.1 * (0 if cell.frame == "any" else int(cell.frame))) * (1 + 0.37 * (len(cell.model) % 5)) * cell.cores**0.5
+
+
+def crashing(cell: Any) -> float | str:
+    return "no trace of md5/64: it crashed" if cell.frame == "64" else by_size(cell)
+
+
+def evil(run: RunSummary) -> RunSummary:
+    """Return a copy of ``run`` in which every text tries to become markup."""
+    points = [
+        replace(
+            p, id=f"{p.id}{EVIL}", kernel=EVIL, operators=[EVIL], engines=[EVIL], params={EVIL: EVIL}, model=EVIL, variant="base", sweeps=[EVIL],
+            labels=[EVIL], failure=EVIL if p.step == 2 else "", messages_per_s=None if p.step == 2 else p.messages_per_s,
+        )
+        for p in run.points
+    ]  # fmt: skip
+    threes, fives = [(EVIL,) * 3], [(EVIL,) * 5]
+    words = {"name": EVIL, "title": EVIL, "limits": [EVIL], "labels": [EVIL], "sources": threes, "assumed": threes, "comparisons": fives}
+    models = [replace(run.models[0], **words)]
+    claim = Claim("evil", EVIL, EVIL, "partly", EVIL, EVIL, [Sensitivity(EVIL, "reproduced", EVIL), Sensitivity(EVIL, "partly", EVIL)])
+    return replace(
+        run, name=EVIL, path=EVIL, plan=EVIL, status=EVIL, command=EVIL, label=EVIL, target=EVIL, machine={"cpu": EVIL, EVIL: EVIL},
+        build_info={"revision": EVIL}, inputs={EVIL: {"name": EVIL, "sha256": EVIL}}, models=models, points=points, claims=[claim],
+        sweeps=[SweepInfo(EVIL, EVIL, "described", [])], failures=[Failure(EVIL, EVIL, EVIL, EVIL)], left_out=[EVIL], labels=[EVIL],
+    )  # fmt: skip

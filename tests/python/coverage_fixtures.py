@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import cores_fixtures
+from dpubench.analysis.model import Failure
 from dpubench.errors import PlanError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, parse_plan, plan_text
@@ -15,11 +17,12 @@ from dpubench.run.record import Head
 from dpubench.studies import Request
 from dpubench.studies.coverage.draft import Draft
 from dpubench.studies.coverage.expand import Catalogs, Cell, Expansion, expand
-from dpubench.studies.coverage.model import RunSummary
+from dpubench.studies.coverage.model import InputSummary, RunSummary
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.coverage.summary import summaries
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.outcomes import OutcomesWriter
+from pages import EVIL
 
 #: Three operators, an application on two inputs, one on a single input, a workload on two traffics; phases of a thousand instructions.
 PLAN = """
@@ -193,3 +196,33 @@ def run_of(folder: Path, text: str = PLAN, script: Script = example, name: str =
     """Write a run as :func:`write_run` does and return its analysis."""
     (found,) = summaries(write_run(folder, text, script, name=name))
     return found
+
+
+def evil(run: RunSummary) -> RunSummary:
+    """Return a copy of ``run`` in which every text tries to become markup."""
+    ids = {p.id: f"{p.id}{EVIL}" for p in run.points}
+    points = [
+        replace(
+            p, id=ids[p.id], name=EVIL, operators=[EVIL], engine=EVIL, params={EVIL: EVIL}, model=EVIL, origin=EVIL, labels=[EVIL],
+            inputs=[InputSummary(EVIL, EVIL, failure=EVIL)],
+        )
+        for p in run.points
+    ]  # fmt: skip
+    assert run.space is not None
+    space = replace(
+        run.space, names={ids[k]: EVIL for k in run.space.names},
+        scores={ids[k]: v for k, v in run.space.scores.items()}, phase_scores={ids[k]: v for k, v in run.space.phase_scores.items()},
+        covered=[replace(c, point=ids[c.point]) for c in run.space.covered], few_inputs={EVIL: 1},
+        compositions=[
+            replace(c, application=ids[c.application], weights={ids[k]: w for k, w in c.weights.items()}, missing=[EVIL])
+            for c in run.space.compositions
+        ],
+        left_out=[replace(e, operator=EVIL) for e in run.space.left_out],
+    )  # fmt: skip
+    threes, fives = [(EVIL,) * 3], [(EVIL,) * 5]
+    models = [replace(m, name=EVIL, title=EVIL, limits=[EVIL], labels=[EVIL], sources=threes, assumed=threes, comparisons=fives) for m in run.models]
+    return replace(
+        run, name=EVIL, path=EVIL, plan=EVIL, status=EVIL, command=EVIL, label=EVIL, target=EVIL, machine={"cpu": EVIL, EVIL: EVIL},
+        build_info={"revision": EVIL}, inputs={EVIL: {"name": EVIL, "sha256": EVIL}}, models=models, points=points, space=space,
+        failures=[Failure(EVIL, EVIL, EVIL, EVIL)], left_out=[EVIL], labels=[EVIL],
+    )  # fmt: skip

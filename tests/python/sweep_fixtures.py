@@ -11,8 +11,7 @@ from typing import Any
 
 from dpubench import programs, schemas, traces
 from dpubench.simulation.sweep import Context, Simulation
-from test_cores_program import processor
-from test_traces import assemble
+from kernel_programs import assemble, processor
 
 
 @dataclass(frozen=True)

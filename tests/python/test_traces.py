@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from dpubench import programs, traces
 from dpubench.errors import EnvironmentFault, UserError
+from kernel_programs import assemble
 
 ROOT = Path(__file__).resolve().parents[2]
-KERNELS = ROOT / "tests" / "cores"
 
 
 def programs_of_tests() -> Path:
@@ -30,15 +30,6 @@ def inspect(folder: Path) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     return result
-
-
-def assemble(folder: Path, name: str, case: int = 0) -> Path:
-    """Build a program from tests/cores/``name``.S; return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    program, thing = folder / f"{name}{case}", folder / f"{name}{case}.o"
-    subprocess.run(["aarch64-linux-gnu-as", "--defsym", f"CASE={case}", "-o", thing, KERNELS / f"{name}.S"], check=True, timeout=60)
-    subprocess.run(["aarch64-linux-gnu-ld", "-static", "-o", program, thing], check=True, timeout=60)
-    return program
 
 
 def test_instructions_are_counted_exactly_from_marker_to_marker(tmp_path: Path) -> None:

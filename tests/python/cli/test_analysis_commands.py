@@ -23,7 +23,7 @@ from dpubench.errors import Exit, UserError
 from dpubench.studies.operators import text
 from dpubench.studies.operators.summary import summaries
 from report_fixtures import host_and_device
-from simulation import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
+from simulated_runs import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
 from typer.testing import CliRunner
 
 QUIET = Noise(process=0.003, machine=0.004, drift=0.0005, window=0.01, stall_share=0.01)

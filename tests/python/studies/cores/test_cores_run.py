@@ -27,7 +27,7 @@ from dpubench.studies.cores.summary import summaries
 from dpubench.studies.modelled import execute, outcomes
 from dpubench.studies.query import query
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 #: Ten simulations of a trace of a thousand messages; one organisation is not the model's own.
 SMALL = """

@@ -24,7 +24,7 @@ from dpubench.studies.operators.rounds import windows_of
 from dpubench.studies.operators.summary import summarize
 from dpubench.studies.query import query
 from real_program import BUILD, PROGRAM, RealBench, job, kinds
-from simulation import Noise, SimulatedPoint, write_run
+from simulated_runs import Noise, SimulatedPoint, write_run
 
 sys.path.insert(0, str(ROOT / "native"))
 import layout as writer

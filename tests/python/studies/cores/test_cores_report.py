@@ -9,37 +9,23 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from cores_fixtures import LINES, PAPER, SAMPLED, ideal, run_of
+from cores_fixtures import LINES, PAPER, SAMPLED, by_size, crashing, evil, ideal, run_of
 from dpubench.analysis import warnings
-from dpubench.analysis.model import Failure, Interval
+from dpubench.analysis.model import Interval
 from dpubench.errors import UserError
 from dpubench.studies.cores import export, report, text, wording
 from dpubench.studies.cores.compare import compared
-from dpubench.studies.cores.model import Claim, CoresNeeded, PointSummary, RunSummary, Sensitivity, SweepInfo
+from dpubench.studies.cores.model import CoresNeeded, PointSummary, RunSummary
 from dpubench.studies.cores.report import model
 from dpubench.studies.cores.report.page import Page
 from dpubench.studies.cores.study import STUDY
 from dpubench.studies.modelled.models import labels_of_some
-from test_report import EVIL, Elements
+from pages import EVIL, Elements
 
 LABEL = "modelled, general-purpose cores only, no accelerators"
-
-
-def by_size(cell: Any) -> float | str:
-    return {"any": 100.0, "64": 200.0, "594": 600.0, "1518": 1600.0}[cell.frame] * cell.cores**0.5
-
-
-def jittering(cell: Any) -> float | str:
-    """Return irregular numbers of cycles, because no two processors have the same."""
-    return (50.0 + 1.1 * (0 if cell.frame == "any" else int(cell.frame))) * (1 + 0.37 * (len(cell.model) % 5)) * cell.cores**0.5
-
-
-def crashing(cell: Any) -> float | str:
-    return "no trace of md5/64: it crashed" if cell.frame == "64" else by_size(cell)
 
 
 @pytest.fixture(scope="module")
@@ -74,26 +60,6 @@ def rounded(interval: Interval | None) -> list[float | None]:
     if interval is None:
         return [None] * 3
     return [float(f"{v:.6g}") if v == v else None for v in (interval.value, interval.low, interval.high)]
-
-
-def evil(run: RunSummary) -> RunSummary:
-    """Return a copy of ``run`` in which every text tries to become markup."""
-    points = [
-        replace(
-            p, id=f"{p.id}{EVIL}", kernel=EVIL, operators=[EVIL], engines=[EVIL], params={EVIL: EVIL}, model=EVIL, variant="base", sweeps=[EVIL],
-            labels=[EVIL], failure=EVIL if p.step == 2 else "", messages_per_s=None if p.step == 2 else p.messages_per_s,
-        )
-        for p in run.points
-    ]  # fmt: skip
-    threes, fives = [(EVIL,) * 3], [(EVIL,) * 5]
-    words = {"name": EVIL, "title": EVIL, "limits": [EVIL], "labels": [EVIL], "sources": threes, "assumed": threes, "comparisons": fives}
-    models = [replace(run.models[0], **words)]
-    claim = Claim("evil", EVIL, EVIL, "partly", EVIL, EVIL, [Sensitivity(EVIL, "reproduced", EVIL), Sensitivity(EVIL, "partly", EVIL)])
-    return replace(
-        run, name=EVIL, path=EVIL, plan=EVIL, status=EVIL, command=EVIL, label=EVIL, target=EVIL, machine={"cpu": EVIL, EVIL: EVIL},
-        build_info={"revision": EVIL}, inputs={EVIL: {"name": EVIL, "sha256": EVIL}}, models=models, points=points, claims=[claim],
-        sweeps=[SweepInfo(EVIL, EVIL, "described", [])], failures=[Failure(EVIL, EVIL, EVIL, EVIL)], left_out=[EVIL], labels=[EVIL],
-    )  # fmt: skip
 
 
 # --------------------------------------------------------------------------- the page

@@ -24,7 +24,7 @@ from dpubench.studies.operators.report.points import OperatorPoints
 from dpubench.studies.operators.rounds import windows_schema
 from dpubench.studies.operators.summary import baseline_target, summaries, summarize
 from dpubench.studies.operators.windows import read_windows
-from simulation import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
+from simulated_runs import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
 
 STILL = Noise(process=0, machine=0, drift=0, window=0, stall_share=0)
 POINTS = [

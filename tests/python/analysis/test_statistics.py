@@ -11,7 +11,7 @@ from dpubench.analysis import statistics
 from dpubench.analysis.model import Interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulation import FloatArray, Noise, log_rates
+from simulated_runs import FloatArray, Noise, log_rates
 
 EFFECT = 0.03
 ROUNDS_MAX = 24

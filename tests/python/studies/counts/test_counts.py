@@ -27,11 +27,11 @@ from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.counts.plan import Plan, words_from
 from dpubench.studies.counts.summary import summaries
 from dpubench.studies.query import query
+from kernel_programs import assemble
 from kernels_fixtures import DONE, TRACED, arm_bundle
 from real_program import BUILD, FIXTURES
-from test_traces import assemble
 
-KERNELS = Path(__file__).resolve().parents[1] / "cores"
+KERNELS = Path(__file__).resolve().parents[3] / "cores"
 HERE = platform.machine()
 only_x86_64 = pytest.mark.skipif(HERE != "x86_64", reason="programs of this machine are counted by its own emulator, and this test is of x86-64")
 

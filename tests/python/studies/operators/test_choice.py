@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from dpubench.studies.operators import choice
-from simulation import Noise, log_rates
+from simulated_runs import Noise, log_rates
 
 #: Noise of windows as the selection sees them: engines alternate in one process, windows scatter, a stall hits some.
 NOISE = Noise(process=0.01, machine=0.08, window=0.03, stall_share=0.05, stall=0.3)

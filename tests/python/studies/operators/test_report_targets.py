@@ -20,7 +20,7 @@ from dpubench.studies.operators.report.page import BEST, SAME, Cell, Page, Versu
 from dpubench.studies.operators.report.points import engine_label, path_text, rerun_command
 from dpubench.studies.operators.summary import summaries
 from report_fixtures import RESTRICTED, five_targets, host_and_device, make_run
-from simulation import Noise, SimulatedPoint, SimulatedTarget, write_set
+from simulated_runs import Noise, SimulatedPoint, SimulatedTarget, write_set
 from typer.testing import CliRunner
 
 QUIET = Noise(process=0.003, machine=0.004, drift=0.0005, window=0.01, stall_share=0.01)

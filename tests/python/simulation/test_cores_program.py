@@ -11,31 +11,9 @@ from typing import Any
 import pytest
 from dpubench import programs, schemas, traces
 from dpubench.simulation import simulator
+from kernel_programs import processor
 
-ROOT = Path(__file__).resolve().parents[2]
-ONE = {"latency_cycles": 1, "every_cycles": 1}
-
-
-def processor() -> dict[str, Any]:
-    """Return a superscalar core on which an instruction waits for nothing but its operands."""
-    return {
-        "name": "by-hand",
-        "clock": {"mhz": 1000},
-        "organisation": {"cores": 1, "contexts": 1, "issue": "out-of-order", "policy": "single"},
-        "widths": {"fetch": 8, "enter": 8, "issue": 8, "commit": 8, "depth_cycles": 1, "buffer": 16},
-        "window": {"instructions": 64, "loads": 32, "stores": 32},
-        "queues": [{"name": "all", "entries": 64}],
-        "units": [
-            {"name": "alu", "count": 8, "queue": "all", "executes": {"integer": ONE, "branch": ONE}},
-            {"name": "memory", "count": 2, "queue": "all", "executes": {"load": ONE, "store": ONE}},
-        ],
-        "store_forwarding": {"latency_cycles": 1},
-        "branches": {"predictor": "perfect"},
-        "caches": {"ideal": {"ideal": True, "latency_cycles": 1}},
-        "instruction_cache": "ideal",
-        "data_cache": "ideal",
-        "memory": {"latency_ns": 100, "banks": 1, "bank_busy_ns": 0, "bandwidth_gbps": 100},
-    }
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")

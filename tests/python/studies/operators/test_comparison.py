@@ -13,7 +13,7 @@ from dpubench.analysis.statistics import unpaired_difference
 from dpubench.studies.operators.comparison import compare, compare_builds, compare_targets, movement
 from dpubench.studies.operators.model import PointSummary, RunSummary
 from dpubench.studies.operators.summary import summaries, summarize
-from simulation import Noise, SimulatedPoint, SimulatedTarget, log_rates, write_run, write_set
+from simulated_runs import Noise, SimulatedPoint, SimulatedTarget, log_rates, write_run, write_set
 
 EFFECT = 0.03
 SIZES = (64, 256, 1024, 4096)

@@ -17,7 +17,7 @@ from dpubench.studies.operators.model import PointSummary, RunSummary
 from dpubench.studies.operators.report import model
 from dpubench.studies.operators.summary import summarize
 from dpubench.studies.operators.tell import _best_lines
-from simulation import CATALOG, Noise, SimulatedPoint, write_run
+from simulated_runs import CATALOG, Noise, SimulatedPoint, write_run
 
 QUIET = Noise(process=0.003, machine=0.004, drift=0.0005, window=0.01, stall_share=0.0)
 

@@ -29,7 +29,7 @@ from dpubench.studies.coverage.summary import summaries
 from dpubench.studies.modelled import execute
 from dpubench.studies.query import query
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 class Arm:

@@ -20,7 +20,7 @@ from dpubench.studies.end_to_end.report.figures import PERCENTILES
 from dpubench.studies.end_to_end.report.page import Beyond, Page, Part
 from end_to_end_fixtures import example_run
 from end_to_end_variety import evil_run, find, limited_run, mixed_run, null_only, rates_only
-from test_report import Elements
+from pages import Elements
 
 MIN_EFFECT = 0.03
 

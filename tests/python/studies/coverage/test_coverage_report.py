@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from coverage_fixtures import OPERATORS, PLAN, Mix, crashing, run_of
+from coverage_fixtures import OPERATORS, PLAN, Mix, crashing, evil, run_of
 from dpubench.analysis import warnings
-from dpubench.analysis.model import Failure, Interval
+from dpubench.analysis.model import Interval
 from dpubench.errors import UserError
 from dpubench.simulation.characteristics import CHARACTERISTICS
 from dpubench.studies.coverage import export, report, tell, text, wording
 from dpubench.studies.coverage.compare import compare, compared
 from dpubench.studies.coverage.expand import Cell
-from dpubench.studies.coverage.model import Hull, InputSummary, RunSummary
+from dpubench.studies.coverage.model import Hull, RunSummary
 from dpubench.studies.coverage.report import model
 from dpubench.studies.coverage.report.page import Page
 from dpubench.studies.coverage.study import STUDY
-from test_report import EVIL, Elements
+from pages import EVIL, Elements
 
 LABEL = "modelled, general-purpose cores only, no accelerators"
 
@@ -54,36 +54,6 @@ def page_of(*runs: RunSummary, baseline: str | None = None) -> Page:
 
 def html(*runs: RunSummary) -> str:
     return report.render(page_of(*runs))
-
-
-def evil(run: RunSummary) -> RunSummary:
-    """Return a copy of ``run`` in which every text tries to become markup."""
-    ids = {p.id: f"{p.id}{EVIL}" for p in run.points}
-    points = [
-        replace(
-            p, id=ids[p.id], name=EVIL, operators=[EVIL], engine=EVIL, params={EVIL: EVIL}, model=EVIL, origin=EVIL, labels=[EVIL],
-            inputs=[InputSummary(EVIL, EVIL, failure=EVIL)],
-        )
-        for p in run.points
-    ]  # fmt: skip
-    assert run.space is not None
-    space = replace(
-        run.space, names={ids[k]: EVIL for k in run.space.names},
-        scores={ids[k]: v for k, v in run.space.scores.items()}, phase_scores={ids[k]: v for k, v in run.space.phase_scores.items()},
-        covered=[replace(c, point=ids[c.point]) for c in run.space.covered], few_inputs={EVIL: 1},
-        compositions=[
-            replace(c, application=ids[c.application], weights={ids[k]: w for k, w in c.weights.items()}, missing=[EVIL])
-            for c in run.space.compositions
-        ],
-        left_out=[replace(e, operator=EVIL) for e in run.space.left_out],
-    )  # fmt: skip
-    threes, fives = [(EVIL,) * 3], [(EVIL,) * 5]
-    models = [replace(m, name=EVIL, title=EVIL, limits=[EVIL], labels=[EVIL], sources=threes, assumed=threes, comparisons=fives) for m in run.models]
-    return replace(
-        run, name=EVIL, path=EVIL, plan=EVIL, status=EVIL, command=EVIL, label=EVIL, target=EVIL, machine={"cpu": EVIL, EVIL: EVIL},
-        build_info={"revision": EVIL}, inputs={EVIL: {"name": EVIL, "sha256": EVIL}}, models=models, points=points, space=space,
-        failures=[Failure(EVIL, EVIL, EVIL, EVIL)], left_out=[EVIL], labels=[EVIL],
-    )  # fmt: skip
 
 
 # --------------------------------------------------------------------------- the page

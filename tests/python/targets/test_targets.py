@@ -96,7 +96,7 @@ def test_the_group_of_a_killed_process_is_removed_by_the_next(tmp_path: Path) ->
     script = (
         "import os, signal; from dpubench.targets import _quota; g = _quota.QuotaGroup(0.5, 1); print(g.path, flush=True); os.kill(os.getpid(), 9)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "python")}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "python")}
     killed = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     left = Path(killed.stdout.strip())
     assert killed.returncode == -signal.SIGKILL and left.is_dir()
