@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from arm_kernels import assemble, processor
 from dpubench import programs, schemas, traces
 from dpubench.simulation.sweep import Context, Simulation
-from kernel_programs import assemble, processor
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from arm_kernels import assemble
 from dpubench import programs, traces
 from dpubench.errors import EnvironmentFault, UserError
-from kernel_programs import assemble
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,7 +15,7 @@ import pytest
 from conftest import Bench
 from dpubench import limits
 from dpubench.errors import EnvironmentFault
-from test_contract_program import contract_program, measure
+from foreign_programs import contract_program, measure
 
 QUICK = ("--name", "r", "--rounds", "2")
 

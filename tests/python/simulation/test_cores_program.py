@@ -8,22 +8,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-from dpubench import programs, schemas, traces
+from arm_kernels import loop, processor  # noqa: F401
+from dpubench import programs, schemas
 from dpubench.simulation import simulator
-from kernel_programs import processor
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture(scope="module")
-def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a trace of tests/cores/loop.S: 1000 messages of four dependent additions, a subtraction and a branch."""
-    folder = tmp_path_factory.mktemp("loop")
-    program = folder / "loop"
-    subprocess.run(["aarch64-linux-gnu-as", "-o", folder / "loop.o", ROOT / "tests/cores/loop.S"], check=True, timeout=60)
-    subprocess.run(["aarch64-linux-gnu-ld", "-static", "-o", program, folder / "loop.o"], check=True, timeout=60)
-    return traces.capture(program, [], folder / "trace").folder
 
 
 def test_configurations_are_checked_without_traces() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arm_kernels import loop, processor  # noqa: F401
 from dpubench.simulation import sampling, simulator
-from test_cores_program import loop, processor  # noqa: F401
 
 
 def context(costs: list[int] | np.ndarray[Any, Any], every: int = 1) -> dict[str, Any]:

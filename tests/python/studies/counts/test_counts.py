@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from arm_kernels import assemble
 from dpubench import programs, schemas, studies
 from dpubench.bundles import cache as bundle_cache
 from dpubench.cli.compare import compare as compare_command
@@ -27,7 +28,6 @@ from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.counts.plan import Plan, words_from
 from dpubench.studies.counts.summary import summaries
 from dpubench.studies.query import query
-from kernel_programs import assemble
 from kernels_fixtures import DONE, TRACED, arm_bundle
 from real_program import BUILD, FIXTURES
 

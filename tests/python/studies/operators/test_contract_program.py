@@ -5,41 +5,23 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from conftest import SCRIPTED, Bench
+from conftest import Bench
 from dpubench import catalog, contract_programs, schemas
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies.operators.configuration import point_id
 from dpubench.studies.operators.rounds import windows_of
+from foreign_programs import contract_program, measure
 
 if TYPE_CHECKING:
     from real_program import RealBench
 
 CRC = "crc/size=1024/t1/b32/stream"
 GCM, XTS = ("aes/mode=gcm,size=1024/t1/b32/stream", "aes/mode=xts,size=1024/t1/b32/stream")
-PLAN = "study: operators\nsilence: 1s\nengines: all\ncycles: {min: 3, max: 3}\nrounds: {min: 2, max: 2}\n"
-
-
-def contract_program(bench: Bench, name: str = "theirs.sh", **script: Any) -> Path:
-    """Write a scripted program, as if from somebody else, with its own script into the folder ``more``; return its path."""
-    folder = bench.folder / "more"
-    folder.mkdir(exist_ok=True)
-    told = bench.folder / f"{name}.json"
-    told.write_text(json.dumps({"engines": {"crc": ["mine", "isal"]}, **script}))
-    program = folder / name
-    program.write_text(f'#!/bin/sh\nSCRIPT={shlex.quote(str(told))} exec "{sys.executable}" -S -E "{SCRIPTED}" "$@"\n')
-    program.chmod(0o755)
-    return program
-
-
-def measure(bench: Bench, *arguments: str) -> Any:
-    (bench.folder / "p.yaml").write_text(PLAN)
-    return bench("run", "p.yaml", "--name", "r", "--engine-dir", "more", *arguments)
 
 
 def left_behind(bench: Bench) -> list[str]:
