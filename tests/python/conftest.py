@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from arm_kernels import loop  # noqa: F401  # a fixture of several folders
 
 if TYPE_CHECKING:
     from dpubench.targets.ssh import SshTarget

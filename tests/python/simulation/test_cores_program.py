@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from arm_kernels import loop, processor  # noqa: F401
+from arm_kernels import processor
 from dpubench import programs, schemas
 from dpubench.simulation import simulator
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arm_kernels import loop, processor  # noqa: F401
+from arm_kernels import processor
 from dpubench.simulation import sampling, simulator
 
 
