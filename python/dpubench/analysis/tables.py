@@ -118,7 +118,7 @@ def warning_counts(found: Sequence[Warning_]) -> str:
 
 
 def _meaning(code: str) -> str:
-    kind = warnings.KINDS.get(code)
+    kind = warnings.kinds().get(code)
     return f"{kind.meaning}; {kind.advice}" if kind else "not known to this version"
 
 

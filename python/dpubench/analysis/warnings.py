@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Final, Protocol
 
 from dpubench.analysis.model import Warning_
@@ -21,104 +24,42 @@ class WarningKind:
     """One code of the set."""
 
     code: str
+    severity: int  #: how much it weakens a number, from 1 (hardly) to 9 (the number says something else)
     meaning: str  #: one clause on the effect on the number
     advice: str  #: one clause on what the reader can do
 
 
-_KINDS: Final = (
-    WarningKind(
-        "few-bursts",
-        "bursts are so slow that a window holds fewer than the plan asks for, so a single stall weighs more",
-        "raise window.max_ms or lower the burst in the plan",
-    ),
-    WarningKind(
-        "clock-coarse",
-        "reading the clock costs more than 0.1 % of a window",
-        "raise window.min_ms, or make the kernel use a finer clock source (tsc on x86)",
-    ),
-    WarningKind(
-        "clock-drift",
-        "the cycle counter and the kernel's clock disagree by more than the allowed share",
-        "check the kernel's clock source; on a virtual machine ask for an invariant TSC",
-    ),
-    WarningKind(
-        "not-pinned",
-        "threads could not be bound to CPUs and may have migrated",
-        "run where sched_setaffinity is allowed, or name CPUs of your cpuset with --cpus",
-    ),
+#: Kinds that programs of several studies emit. A study declares its own in the module ``warnings`` of its folder.
+GENERAL: Final = (
     WarningKind(
         "input-skipped",
+        2,
         "part of the input could not be used and was skipped",
         "the message tells how much; if it is a large share, give another input with --input",
     ),
     WarningKind(
-        "expansion",
-        "the output is larger than the input",
-        "compare at a size or with an input that compresses",
-    ),
-    WarningKind(
-        "passthrough",
-        "the input already fits, so the operator had nothing to do",
-        "choose a size above the operator's limit",
-    ),
-    WarningKind(
-        "footprint-capped",
-        "the run used fewer buffers than the footprint asks for, so caches may hold more of them",
-        "free memory, or judge the point by the cache that holds its buffers (touched_level), not by the footprint's name",
-    ),
-    WarningKind(
-        "oversubscribed",
-        "more threads than CPUs: the scheduler is part of the measurement",
-        "use fewer threads, or read the point as a measurement of oversubscription",
-    ),
-    WarningKind(
-        "canary-moved",
-        "the machine's own speed changed by more than 5 %: beside most configurations of the run, or far more beside this point than beside others",
-        "trust ratios more than absolute rates; stop other work on the machine or fix its frequency",
-    ),
-    WarningKind(
         "not-converged",
+        4,
         "the interval is wider than the precision that the plan asks for",
         "raise the time budget or the number of rounds, or ask for less precision",
     ),
     WarningKind(
         "few-rounds",
+        4,
         "fewer rounds than inference needs: the interval is rough",
         "continue the run (dpubench resume) or raise rounds in the plan",
     ),
-    WarningKind(
-        "restarted",
-        "a worker ended before its round, and another process measured the rest",
-        "see the run's failures for the cause",
-    ),
-    WarningKind(
-        "search-unfinished",
-        "a search for NDR and PDR had no time to narrow its bounds: its round says nothing about them",
-        "stop other work on the machine, so that fewer trials are repeated; raise search.limit or search.width in the plan",
-    ),
-    WarningKind(
-        "undecided",
-        "an engine left part of its work undecided, so its rate is for less work: ratios to other engines are withheld",
-        "give rules that every engine compiles and that need less backtracking, with --input rules=FILE",
-    ),
-    WarningKind(
-        "superseded",
-        "an earlier version of the operator did different work than its name says",
-        "measure again; docs/methodology.md says how such figures mislead",
-    ),
-    WarningKind(
-        "thin-hull",
-        "the operators' hull has so few points that a place outside of it says little",
-        "read the distances, and measure more points: --engine all, --size 64B,512B,1518B, or --plan full",
-    ),
-    WarningKind(
-        "link-down",
-        "the other side of a port went away during a trial",
-        "see the run's failures for the cause",
-    ),
 )
 
-KINDS: Final[dict[str, WarningKind]] = {kind.code: kind for kind in _KINDS}
+
+@cache
+def kinds() -> Mapping[str, WarningKind]:
+    """Return the closed set by code: those of all studies, and :data:`GENERAL`."""
+    found = list(GENERAL)
+    for folder in sorted(resources.files("dpubench").joinpath("studies").iterdir(), key=lambda folder: folder.name):
+        if folder.joinpath("warnings.py").is_file():
+            found += importlib.import_module(f"dpubench.studies.{folder.name}.warnings").KINDS
+    return {kind.code: kind for kind in found}
 
 
 class Marked(Protocol):
@@ -152,20 +93,7 @@ def of_the_run(found: Sequence[Warning_], points: Sequence[Marked]) -> list[Warn
     return kept
 
 
-class UnknownWarningError(ValueError):
-    """A program emitted a warning code that is not in the set."""
-
-
-def kind_of(warning: Warning_) -> WarningKind:
-    """Return the kind of ``warning``. Raise :class:`UnknownWarningError` for a code outside the set."""
-    try:
-        return KINDS[warning.code]
-    except KeyError:
-        raise UnknownWarningError(
-            f"warning code {warning.code!r} ({warning.message}) is not one of {', '.join(KINDS)}: the program that wrote this run is newer or broken"
-        ) from None
-
-
 def advice(code: str) -> str:
     """Return the advice for ``code``; empty for an unknown code, so that an old reader still shows the message."""
-    return KINDS[code].advice if code in KINDS else ""
+    kind = kinds().get(code)
+    return "" if kind is None else kind.advice

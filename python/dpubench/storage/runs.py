@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 from dpubench import schemas, wire
 from dpubench.errors import EnvironmentFault, UserError, nearest
 
-
 if TYPE_CHECKING:
     import pyarrow as pa
 

@@ -92,7 +92,7 @@ def test_rates_of_a_chip_are_sums_with_the_widest_interval() -> None:
         sampling.messages_per_s({"clock_mhz": 1000, "contexts": [one, two]}, bursts=[1])
 
 
-def test_a_real_result(loop: Path) -> None:  # noqa: F811
+def test_a_real_result(loop: Path) -> None:
     """Each message takes four cycles. A sample finds this, with an interval."""
     for every in (1, 7):
         extent = {"warm_up_messages": 50, "every": every}

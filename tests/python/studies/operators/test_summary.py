@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dpubench.analysis.model import EMULATED
-from dpubench.analysis.warnings import kind_of
+from dpubench.analysis.warnings import advice
 from dpubench.errors import UserError
 from dpubench.report.machine import run_info
 from dpubench.studies.operators import text
@@ -396,7 +396,7 @@ def test_a_point_that_leaves_much_undecided_has_no_ratio(tmp_path: Path, earlier
     reference, other = run.points
     assert reference.ops_per_s is not None and other.ops_per_s is not None and other.ratio_to_reference is None
     [warning] = [w for w in run.all_warnings() if w.code == "undecided"]
-    assert warning.point == other.id and "left 3 % of its work undecided" in warning.message and kind_of(warning).advice
+    assert warning.point == other.id and "left 3 % of its work undecided" in warning.message and advice(warning.code)
     assert "undecided" in text.show([run])
     # The same engine does the same work at two times; another engine does not.
     assert not any(row.verdict == "not comparable" for row in compare(run, run, 0.03))
