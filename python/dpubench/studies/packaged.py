@@ -66,7 +66,7 @@ class PackagedStudy:
         return self._module("views").VIEWS[name](runs, reading)
 
     def table(self, runs: Sequence[Any]) -> Any:
-        return self._module("export").to_table(runs)
+        return self._module("export").EXPORT.table(runs)
 
     def summaries(self, path: Path, label: str = "") -> list[Any]:
         """Return the run in ``path``, analysed. Ignore ``label``, except in a study whose earlier runs did not record it."""
@@ -81,13 +81,13 @@ class PackagedStudy:
         return str(self._module("text").show(runs))
 
     def export(self, runs: Sequence[Any], form: Literal["csv", "json", "latex"]) -> str:
-        return str(getattr(self._module("export"), f"to_{form}")(runs))
+        return str(getattr(self._module("export").EXPORT, form)(runs))
 
     def to_parquet(self, runs: Sequence[Any], path: Path) -> None:
-        self._module("export").to_parquet(runs, path)
+        self._module("export").EXPORT.write_parquet(runs, path)
 
     def anonymous(self, runs: Sequence[Any]) -> list[Any]:
-        copies: list[Any] = self._module("export").anonymous(runs)
+        copies: list[Any] = self._module("export").EXPORT.anonymous(runs)
         return copies
 
     def compare(self, old: Sequence[Any], new: Sequence[Any] | None, effect: float, best: bool | None) -> list[Part]:

@@ -5,44 +5,40 @@ The name of every figure holds its unit, and two further columns hold its interv
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dpubench.analysis import formats
 from dpubench.analysis.digits import significant
+from dpubench.analysis.export import Export, words
+from dpubench.analysis.formats import spread
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 SCHEMA: Final = "dpubench.cores-export/1"
 _TEXT: Final = (
-    "run", "id", "configuration", "kernel", "operators", "engines", "params", "frame", "model", "organisation", "variant", "settings", "sweeps",
+    "id", "configuration", "kernel", "operators", "engines", "params", "frame", "model", "organisation", "variant", "settings", "sweeps",
     "labels", "failure",
 )  # fmt: skip
 _BOOLEANS: Final = ("sampled", "composed", "converged", "cached")
 _COUNTS: Final = ("step", "unit_sets", "cores", "contexts", "messages", "instructions")
 
 
-def record(point: PointSummary) -> dict[str, Any]:
+def record(point: PointSummary, _run: RunSummary) -> dict[str, Any]:
     """Return one flat record of ``point``; None stands for a missing value."""
     row: dict[str, Any] = {
         "id": point.id, "configuration": point.configuration, "kernel": point.kernel, "operators": "+".join(point.operators),
-        "engines": "+".join(point.engines), "params": common.words(point.params), "frame": point.frame, "frame_bytes": point.frame_bytes,
+        "engines": "+".join(point.engines), "params": words(point.params), "frame": point.frame, "frame_bytes": point.frame_bytes,
         "model": point.model, "organisation": point.organisation, "step": point.step, "unit_sets": point.unit_sets, "cores": point.cores,
-        "contexts": point.contexts, "clock_mhz": point.clock_mhz, "variant": point.variant, "settings": common.words(point.settings),
+        "contexts": point.contexts, "clock_mhz": point.clock_mhz, "variant": point.variant, "settings": words(point.settings),
         "sweeps": ",".join(point.sweeps), "labels": "; ".join(point.labels), "sampled": point.sampled, "composed": point.composed,
         "converged": point.converged, "cached": point.cached, "messages": point.messages, "instructions": point.instructions,
         "ipc": point.ipc, "instructions_per_message": point.instructions_per_message, "branch_share": point.branches,
         "mispredicted_share": point.mispredicted, "unknown_share": point.unknown_share,
     }  # fmt: skip
     for name in ("messages_per_s", "cycles_per_message", "line_gbps"):
-        row |= common.spread(name, getattr(point, name))
+        row |= spread(name, getattr(point, name))
     for line in point.lines:
         name = f"line_{wording.line_text(line.line_gbps).replace('/', 'p').replace(' ', '_')}"
         cores = line.cores
@@ -56,34 +52,6 @@ def record(point: PointSummary) -> dict[str, Any]:
         row |= {f"cache_{cache.name}_bytes": float(cache.size_bytes), f"cache_{cache.name}_ways": float(cache.ways)}
         row |= {f"cache_{cache.name}_miss_ratio": cache.miss_ratio}
     return row | {"failure": point.failure}
-
-
-def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """Return the records of all points, each with the same columns."""
-    rows = [{"run": run.name, **record(point)} for run in runs for point in run.points]
-    return common.same_columns(rows)
-
-
-def to_csv(runs: Sequence[RunSummary]) -> str:
-    return formats.csv_of(records(runs))
-
-
-def to_json(runs: Sequence[RunSummary]) -> str:
-    """Return everything known about the runs, including the claims, as JSON."""
-    content = {"schema": SCHEMA, "runs": [formats.plain(dataclasses.asdict(run)) for run in runs]}
-    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def to_table(runs: Sequence[RunSummary]) -> pa.Table:
-    """Return the records as an Arrow table; a column of numbers has nulls for missing values."""
-    return common.table(records(runs), _TEXT, _BOOLEANS, _COUNTS)
-
-
-def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
-    """Write one row per point to ``path``."""
-    import pyarrow.parquet as pq
-
-    pq.write_table(to_table(runs), path)
 
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
@@ -107,6 +75,4 @@ def _latex_row(point: PointSummary) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Return copies without data that identifies the machine or its owner."""
-    return common.anonymous(runs)
+EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _BOOLEANS, _COUNTS, kept=("models", "target", "spec"))

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dpubench.analysis import formats
+from dpubench.analysis.export import Export, words
 from dpubench.studies.counts import wording
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 SCHEMA: Final = "dpubench.counts-export/1"
 _TEXT: Final = (
-    "run", "id", "operator", "engine", "params", "footprint", "input_name", "input_sha256", "isa", "library", "architecture", "emulator",
+    "id", "operator", "engine", "params", "footprint", "input_name", "input_sha256", "isa", "library", "architecture", "emulator",
     "emulated_cpu", "verified", "model", "model_labels", "label", "failure",
 )  # fmt: skip
 _BOOLEANS: Final = ("exact",)
@@ -29,7 +24,7 @@ def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
     """Return one flat record of ``point``; None stands for a missing value."""
     there = point.there
     return {
-        "id": point.id, "operator": point.operator, "engine": point.engine, "params": common.words(point.params), "burst": point.burst,
+        "id": point.id, "operator": point.operator, "engine": point.engine, "params": words(point.params), "burst": point.burst,
         "footprint": point.footprint, "footprint_bytes": point.footprint_bytes, "operator_version": point.operator_version,
         "input_name": point.input_name, "input_sha256": point.input_sha256, "operations": point.operations if there else None,
         "instructions_per_op": point.per_op if there else None, "exact": point.exact if there else None,
@@ -40,31 +35,6 @@ def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
         "verified": str(point.verified.get("how", "")), "architecture": run.architecture, "emulator": run.emulator, "emulated_cpu": run.cpu,
         "label": run.label, "failure": point.failure,
     }  # fmt: skip
-
-
-def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """Return the records of all points, each with the same columns."""
-    return common.same_columns([{"run": run.name, **record(point, run)} for run in runs for point in run.points])
-
-
-def to_csv(runs: Sequence[RunSummary]) -> str:
-    return formats.csv_of(records(runs))
-
-
-def to_json(runs: Sequence[RunSummary]) -> str:
-    content = {"schema": SCHEMA, "runs": [formats.plain(dataclasses.asdict(run)) for run in runs]}
-    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def to_table(runs: Sequence[RunSummary]) -> pa.Table:
-    """Return the records as an Arrow table; a column of numbers has nulls for missing values."""
-    return common.table(records(runs), _TEXT, _BOOLEANS, _COUNTS)
-
-
-def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    pq.write_table(to_table(runs), path)
 
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
@@ -79,6 +49,4 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Return copies without data that identifies the machine or its owner."""
-    return common.anonymous(runs)
+EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _BOOLEANS, _COUNTS, kept=("models", "target", "spec"))

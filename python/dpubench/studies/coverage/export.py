@@ -5,36 +5,33 @@ Every record has the labels of its figures and their origin.
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dpubench.analysis import formats
+from dpubench.analysis.export import Export, words
+from dpubench.analysis.formats import spread
 from dpubench.analysis.model import Interval
 from dpubench.simulation.characteristics import CHARACTERISTICS
 from dpubench.studies.coverage import wording
-from dpubench.studies.coverage.model import PointSummary, RunSummary, Space
+from dpubench.studies.coverage.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SCHEMA: Final = "dpubench.coverage-export/1"
 #: Number of components whose coordinates are columns.
 _COMPONENTS: Final = 3
-_TEXT: Final = ("run", "id", "kind", "name", "operators", "engine", "params", "model", "origin", "labels", "composition", "outside_by", "failure")
+_TEXT: Final = ("id", "kind", "name", "operators", "engine", "params", "model", "origin", "labels", "composition", "outside_by", "failure")
 _BOOLEANS: Final = ("sampled", "cached")
 _COUNTS: Final = ("message_bytes", "instructions", "inputs", "phases", "phases_inside", "phases_near")
 
 
-def record(point: PointSummary, space: Space | None) -> dict[str, Any]:
+def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
     """Return one flat record of ``point``; None stands for a missing value."""
+    space = run.space
     row: dict[str, Any] = {
         "id": point.id, "kind": point.kind, "name": point.name, "operators": "+".join(point.operators), "engine": point.engine,
-        "params": common.words(point.params), "message_bytes": point.message_bytes, "model": point.model, "origin": point.origin,
+        "params": words(point.params), "message_bytes": point.message_bytes, "model": point.model, "origin": point.origin,
         "labels": "; ".join(point.labels), "sampled": point.sampled, "cached": point.cached, "instructions": point.instructions,
         "inputs": len(point.inputs) or None, "unknown_share": point.unknown_share,
     }  # fmt: skip
@@ -50,7 +47,7 @@ def record(point: PointSummary, space: Space | None) -> dict[str, Any]:
         "phases_inside": covered.inside if covered else None,
         "phases_near": covered.near if covered else None,
     }
-    row |= common.spread("share_inside", share)
+    row |= spread("share_inside", share)
     row |= {
         "median_distance_outside": formats.plain(covered.median_distance) if covered else None,
         "largest_distance_outside": formats.plain(covered.largest_distance) if covered else None,
@@ -58,38 +55,11 @@ def record(point: PointSummary, space: Space | None) -> dict[str, Any]:
     }
     composition = next((c for c in space.compositions if c.application == point.id), None) if space is not None else None
     weights = {name.partition("/")[2]: f"{weight:.6g}" for name, weight in composition.weights.items()} if composition else {}
-    row["composition"] = common.words(weights) if composition else None
+    row["composition"] = words(weights) if composition else None
     for name in CHARACTERISTICS:
         row[f"composed_{name}"] = composition.characteristics.get(name) if composition else None
     row["composed_distance"] = formats.plain(composition.distance) if composition else None
     return row | {"failure": point.failure}
-
-
-def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """Return the records of all points, each with the same columns."""
-    return common.same_columns([{"run": run.name, **record(point, run.space)} for run in runs for point in run.points])
-
-
-def to_csv(runs: Sequence[RunSummary]) -> str:
-    return formats.csv_of(records(runs))
-
-
-def to_json(runs: Sequence[RunSummary]) -> str:
-    """Return everything known about the runs, including the space, as JSON."""
-    content = {"schema": SCHEMA, "runs": [formats.plain(dataclasses.asdict(run)) for run in runs]}
-    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def to_table(runs: Sequence[RunSummary]) -> pa.Table:
-    """Return the records as an Arrow table; a column of numbers has nulls for missing values."""
-    return common.table(records(runs), _TEXT, _BOOLEANS, _COUNTS)
-
-
-def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
-    """Write one row per point to ``path``."""
-    import pyarrow.parquet as pq
-
-    pq.write_table(to_table(runs), path)
 
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
@@ -115,6 +85,4 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Return copies without data that identifies the machine or its owner."""
-    return common.anonymous(runs)
+EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _BOOLEANS, _COUNTS, kept=("models", "target", "spec"))

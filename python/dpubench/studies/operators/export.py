@@ -9,16 +9,16 @@ import dataclasses
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Final
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, Final
 
 from dpubench.analysis.digits import significant
-from dpubench.analysis.formats import KEPT_OF_MACHINE, csv_of, latex, latex_comment, number, plain, scrubbed, scrubber, spread
+from dpubench.analysis.export import Export, words
+from dpubench.analysis.formats import latex, latex_comment, number, plain, spread
 from dpubench.analysis.model import Interval
 from dpubench.studies.operators.model import PointSummary, RunSummary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA: Final = "dpubench.export/1"
 SET_SCHEMA: Final = "dpubench.export-set/1"
@@ -52,7 +52,16 @@ _TEXT: Final = (
     "state_level",
     "unavailable",
     "failure",
+    "params",
+    "isa",
+    "library",
+    "driver",
+    "device",
+    "program",
+    "verified_how",
+    "warnings",
 )
+_FLAGS: Final = ("converged", "is_best", "is_hardware")
 _INTEGERS: Final = (
     "operator_version",
     "threads",
@@ -68,22 +77,24 @@ _INTEGERS: Final = (
     "distinct_keys",
     "known_answers",
     "compared",
+    "size_bytes",
 )
 
 
 # --------------------------------------------------------------------------- records
 
 
-def record(point: PointSummary, label: str = "") -> dict[str, Any]:
-    """Return one flat record of ``point``: text, integers and floats, ``None`` for missing values, and its metrics as ``metric_<name>``.
+def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
+    """Return one flat record of ``point``: text, integers and floats, ``None`` for missing values, and its metrics as ``metric_<name>``."""
+    return _record(point, run.label)
 
-    ``label`` is the label of its target, shown beside every figure.
-    """
+
+def _record(point: PointSummary, label: str) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": point.id,
         "operator": point.operator,
         "operator_version": point.operator_version,
-        "params": ",".join(f"{k}={v}" for k, v in sorted(point.params.items())),
+        "params": words(point.params),
         "size_bytes": point.size_bytes,
         "threads": point.threads,
         "burst": point.burst,
@@ -138,63 +149,7 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
     return row
 
 
-def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """Return the records of all points of ``runs``; every record has every column, in the same order."""
-    rows = [record(point, run.label) for run in runs for point in run.points]
-    columns: dict[str, None] = {name: None for row in rows for name in row}
-    return [{name: row.get(name) for name in columns} for row in rows]
-
-
 # --------------------------------------------------------------------------- formats
-
-
-def to_csv(runs: Sequence[RunSummary]) -> str:
-    """Return CSV with a header line (RFC 4180, ``\\r\\n`` line ends); a missing value is an empty field."""
-    return csv_of(records(runs))
-
-
-def to_json(runs: Sequence[RunSummary]) -> str:
-    """Return the whole analysed run as JSON; a value that is no number becomes ``null``.
-
-    The schema is ``dpubench.export/1``, or ``dpubench.export-set/1`` for several targets.
-    """
-    found = [{f.name: plain(getattr(run, f.name)) for f in dataclasses.fields(run)} for run in runs]
-    content: dict[str, Any] = (
-        {"schema": SET_SCHEMA, "set": runs[0].run_set, "runs": found} if runs[0].run_set else {"schema": SCHEMA, "run": found[0]}
-    )
-    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def to_table(runs: Sequence[RunSummary]) -> pa.Table:
-    """Return the records as an Arrow table whose types do not depend on the content of the runs.
-
-    The metadata holds the run, or the list of runs of a set.
-    """
-    rows = records(runs)
-    metrics = [name for name in (rows[0] if rows else {}) if name.startswith("metric_")]
-    columns = list(record_columns()) + metrics
-    arrays = [pa.array([row.get(name) for row in rows], _type_of(name)) for name in columns]
-    described = [{f.name: plain(getattr(run, f.name)) for f in dataclasses.fields(run) if f.name != "points"} for run in runs]
-    name, told = (SET_SCHEMA, described) if runs[0].run_set else (SCHEMA, described[0])
-    return pa.table(dict(zip(columns, arrays, strict=True))).replace_schema_metadata({name: json.dumps(told, allow_nan=False)})
-
-
-def record_columns() -> tuple[str, ...]:
-    """Return the names of the columns that every record has."""
-    return tuple(record(PointSummary("", "", {}, 1, 1, "", "", "", "", 1, "", "")))
-
-
-def _type_of(column: str) -> pa.DataType:
-    if column in (*_TEXT, "params", "isa", "library", "driver", "device", "program", "verified_how", "warnings"):
-        return pa.string()
-    if column in (*_INTEGERS, "size_bytes"):
-        return pa.int64()
-    return pa.bool_() if column in ("converged", "is_best", "is_hardware") else pa.float64()
-
-
-def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
-    """Write the records to ``path``."""
-    pq.write_table(to_table(runs), path)
 
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
@@ -218,7 +173,7 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
 
 def _latex_row(point: PointSummary, run: RunSummary) -> str:
     engine = engine_text(point) + (f" ({run.label})" if run.label else "")
-    head = [latex(point.operator), latex(record(point)["params"]), latex(engine), str(point.threads)]
+    head = [latex(point.operator), latex(words(point.params)), latex(engine), str(point.threads)]
     if point.primary is None:
         reason = verified_text(point) if run.times_mean_nothing else point.failure or point.unavailable or "not measured"
         return " & ".join([*head, rf"\multicolumn{{4}}{{l}}{{{latex(reason)}}}"]) + r" \\"
@@ -252,23 +207,49 @@ def _range(interval: Interval) -> str:
     return f"{significant(interval.low)}--{significant(interval.high)}" if math.isfinite(interval.low) else "-"
 
 
-# --------------------------------------------------------------------------- anonymous
+# --------------------------------------------------------------------------- all forms
 
 
-def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Return copies of ``runs`` without host and user names, paths, addresses and serials.
+class _Export(Export):
+    """The export of study ``operators``. A run of several targets has a schema of its own."""
 
-    The CPU model stays, because figures mean nothing without it. Targets other than ``local`` become ``target-1``, ``target-2``, ... in order of
-    appearance, the same in all runs.
-    """
-    targets = list(dict.fromkeys(t for run in runs for t in (run.target, *(p.target for p in run.points)) if t != "local"))
-    scrub = scrubber([run.machine for run in runs], {name: f"target-{i}" for i, name in enumerate(targets, 1)})
-    copies: list[RunSummary] = []
-    for run in runs:
-        copy: RunSummary = scrubbed(run, scrub)
-        copy.path = copy.spec = ""
-        copy.devices, copy.label = [], run.label
-        copy.machine = {key: scrubbed(value, scrub) for key, value in run.machine.items() if key in KEPT_OF_MACHINE}
-        copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k != "files"} for kind, given in run.inputs.items()}
-        copies.append(copy)
-    return copies
+    def records(self, runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
+        """Return the records of all points, each with the same columns; their ids tell the target."""
+        return [{name: value for name, value in row.items() if name != "run"} for row in super().records(runs)]
+
+    def json(self, runs: Sequence[RunSummary]) -> str:
+        """Return everything that is known of the run, or of the runs of several targets, as JSON."""
+        found = [plain(run) for run in runs]
+        content = {"schema": SET_SCHEMA, "set": runs[0].run_set, "runs": found} if runs[0].run_set else {"schema": SCHEMA, "run": found[0]}
+        return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+    def table(self, runs: Sequence[RunSummary]) -> pa.Table:
+        """Return the records as an Arrow table with the columns of every run, whether it has points or not.
+
+        The metadata holds the run, or the list of runs of a set.
+        """
+        import pyarrow as pa
+
+        rows = self.records(runs)
+        metrics = [name for name in (rows[0] if rows else {}) if name.startswith("metric_")]
+        columns = {name: pa.array([row.get(name) for row in rows], self._type(name, ())) for name in (*record_columns(), *metrics)}
+        described = [{f.name: plain(getattr(run, f.name)) for f in dataclasses.fields(run) if f.name != "points"} for run in runs]
+        name, told = (SET_SCHEMA, described) if runs[0].run_set else (SCHEMA, described[0])
+        return pa.table(columns).replace_schema_metadata({name: json.dumps(told, allow_nan=False)})
+
+    def anonymous(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
+        """Return copies that identify nobody, without the addresses of devices."""
+        return [dataclasses.replace(copy, devices=[]) for copy in super().anonymous(runs)]
+
+
+def record_columns() -> tuple[str, ...]:
+    """Return the names of the columns that every record has."""
+    point = PointSummary("", "", {}, 1, 1, "", "", "", "", 1, "", "")
+    return tuple(_record(point, ""))
+
+
+def _targets(run: RunSummary) -> list[str]:
+    return [run.target, *(p.target for p in run.points)]
+
+
+EXPORT: Final = _Export(SCHEMA, record, to_latex, _TEXT, _FLAGS, _INTEGERS, _targets, ("label",))

@@ -280,7 +280,7 @@ def test_claims_are_exported(paper_run: RunSummary) -> None:
 def test_anonymous_copies_keep_models_and_lose_paths(lines_run: RunSummary) -> None:
     run = replace(lines_run, machine={**lines_run.machine, "host": "secret-host"}, command="dpubench run /home/someone/plan.yaml")
     (copy,) = STUDY.anonymous([run])
-    told = json.dumps(export.to_json([copy]))
+    told = json.dumps(export.EXPORT.json([copy]))
     assert "secret-host" not in told and "/home/someone" not in told and copy.path == ""
     assert [m.name for m in copy.models] == ["neoverse-n1", "xeon-e5-2620v3"]
     assert [p.id for p in copy.points] == [p.id for p in run.points]

@@ -331,10 +331,10 @@ def test_no_word_of_a_time_stands_beside_a_count(tmp_path: Path) -> None:
 
 def test_exports_hold_the_counts_and_no_host(tmp_path: Path) -> None:
     run = a_run("a", a_point("x", 12_345, 12_345), a_point("z", failure="it crashed"))
-    row = export.records([run])[0]
+    row = export.EXPORT.records([run])[0]
     assert row["instructions_per_op"] == 123.45 and row["exact"] is True and row["instructions_min"] == 12_345
-    assert "instructions_per_op" in export.to_csv([run]) and "123.45" in export.to_latex([run])
-    [copy] = export.anonymous([run])
-    assert "secret-host" not in export.to_json([copy]) and "/home/alice" not in export.to_json([copy])
-    export.to_parquet([run], tmp_path / "r.parquet")
+    assert "instructions_per_op" in export.EXPORT.csv([run]) and "123.45" in export.EXPORT.latex([run])
+    [copy] = export.EXPORT.anonymous([run])
+    assert "secret-host" not in export.EXPORT.json([copy]) and "/home/alice" not in export.EXPORT.json([copy])
+    export.EXPORT.write_parquet([run], tmp_path / "r.parquet")
     assert query([], "SELECT * FROM points") == []

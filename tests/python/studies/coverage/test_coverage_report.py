@@ -211,7 +211,7 @@ def test_the_summary_is_short(whole_run: RunSummary, tmp_path: Path) -> None:
 
 
 def test_csv_json_parquet_and_latex_hold_the_same_points(whole_run: RunSummary, tmp_path: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(export.to_csv([whole_run]))))
+    rows = list(csv.DictReader(io.StringIO(export.EXPORT.csv([whole_run]))))
     assert [row["id"] for row in rows] == [p.id for p in whole_run.points]
     for row, point in zip(rows, whole_run.points, strict=True):
         assert row["labels"] == LABEL and row["origin"] == "modelled, of neoverse-n1"
@@ -220,12 +220,12 @@ def test_csv_json_parquet_and_latex_hold_the_same_points(whole_run: RunSummary, 
             assert value is not None and float(row[name]) == pytest.approx(value)
     packets = next(row for row in rows if row["name"] == "packets")
     assert packets["phases"] == "4" and "operator" not in packets["composition"] and float(packets["component_1"])
-    content = json.loads(export.to_json([whole_run]))
+    content = json.loads(export.EXPORT.json([whole_run]))
     assert content["schema"] == export.SCHEMA and content["runs"][0]["space"]["characteristics"] == list(CHARACTERISTICS)
-    export.to_parquet([whole_run], tmp_path / "p.parquet")
+    export.EXPORT.write_parquet([whole_run], tmp_path / "p.parquet")
     table = pq.read_table(tmp_path / "p.parquet")
     assert table.num_rows == len(rows) and table.schema.field("phases").type == "int64"
-    latex = export.to_latex([whole_run])
+    latex = export.EXPORT.latex([whole_run])
     assert latex.count(r"\begin{tabular}") == 2
     printed = [line for line in latex.splitlines() if line.startswith(r"\par\footnotesize")]
     assert len(printed) == 2 and all(LABEL in line for line in printed)
@@ -233,8 +233,8 @@ def test_csv_json_parquet_and_latex_hold_the_same_points(whole_run: RunSummary, 
 
 def test_anonymous_exports_name_no_machine(whole_run: RunSummary) -> None:
     run = replace(whole_run, machine={"host": "secret-host", "cpu": "a CPU"}, command="dpubench on secret-host")
-    (copy,) = export.anonymous([run])
-    assert "secret-host" not in export.to_json([copy]) and copy.models == run.models and copy.path == ""
+    (copy,) = export.EXPORT.anonymous([run])
+    assert "secret-host" not in export.EXPORT.json([copy]) and copy.models == run.models and copy.path == ""
 
 
 def test_runs_are_compared_characteristic_by_characteristic(whole_run: RunSummary, broken_run: RunSummary) -> None:

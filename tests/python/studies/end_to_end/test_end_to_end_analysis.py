@@ -120,10 +120,10 @@ def test_one_run_alone_is_compared_with_nothing() -> None:
 
 def test_each_export_has_the_same_figures(tmp_path: Path) -> None:
     run = example_run()
-    rows = list(csv.DictReader(io.StringIO(export.to_csv([run]))))
-    export.to_parquet([run], tmp_path / "x.parquet")
+    rows = list(csv.DictReader(io.StringIO(export.EXPORT.csv([run]))))
+    export.EXPORT.write_parquet([run], tmp_path / "x.parquet")
     columns = pq.read_table(tmp_path / "x.parquet").to_pylist()
-    told = json.loads(export.to_json([run]))["runs"][0]["points"]
+    told = json.loads(export.EXPORT.json([run]))["runs"][0]["points"]
     assert len(rows) == len(columns) == len(told) == len(run.points)
     for row, column, point in zip(rows, columns, run.points, strict=True):
         assert row["id"] == column["id"] == point.id and row["labels"] == "; ".join(point.labels)
@@ -137,7 +137,7 @@ def test_each_export_has_the_same_figures(tmp_path: Path) -> None:
 def test_an_anonymous_export_keeps_no_host() -> None:
     run = example_run()
     run.machine["host"], run.failures[0] = "secret-host", type(run.failures[0])("trial", "on secret-host in /home/someone/x at 10.1.2.3")
-    text = export.to_json(export.anonymous([run]))
+    text = export.EXPORT.json(export.EXPORT.anonymous([run]))
     assert not any(word in text for word in ("secret-host", "/home/someone", "10.1.2.3", run.path))
     assert "forward/-/all-host/memif/64/NDR" in text
 

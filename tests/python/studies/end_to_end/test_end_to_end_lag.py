@@ -107,7 +107,7 @@ def test_a_lag_below_a_tenth_stands_beside_every_latency(made: Made) -> None:
     assert point.latency_withheld == {} and point.lag is not None and point.latency is not None
     assert (point.lag.p50.value, point.lag.p99.value, point.lag.p99_9.value, point.lag.max.value) == (100, 5000, 9000, 9900)
     assert "100 (0.10) 100 (5.0) 100 (9.0) 100 (9.9) 20" in shown(run)
-    record = export.record(point)
+    record = export.record(point, run)
     assert (record["lag_p99_ns"], record["latency_p99_ns"], record["latency_withheld"]) == (5000, pytest.approx(1e5), "")
 
 
@@ -117,7 +117,7 @@ def test_what_may_be_the_clients_is_withheld_with_the_reason(made: Made) -> None
     assert sorted(point.latency_withheld) == ["max", "p99_9"]
     assert point.latency_withheld["p99_9"] == "the client's own lag there is 800 us, more than a tenth of the latency"
     assert "100 (9.0) - (800) - (1000)" in shown(run)
-    record = export.record(point)
+    record = export.record(point, run)
     assert record["latency_p99_9_ns"] is None and record["lag_p99_9_ns"] == 800_000 and "p99_9: the client's" in record["latency_withheld"]
     (data,) = [p for p in report_model.build([run], warnings.advice, 0.03).data["parts"][0]["points"] if p["id"] == point.id]
     assert data["latency"]["p99_9"] == (None, None, None) and data["latencyWithheld"]["p99_9"] in point.latency_withheld.values()
@@ -199,7 +199,7 @@ def test_earlier_runs_are_read_and_say_that_their_latencies_are_not_checked(made
     assert point.latency is not None and point.lag is None and LAG_UNKNOWN in point.labels and LAG_UNKNOWN in run.labels
     assert "100 (?)" in shown(run) and f"all figures: virtual link; short trials, not RFC 2544; {LAG_UNKNOWN}" in text.show([run])
     assert LAG_UNKNOWN.replace("'", "&#39;") in render(report_model.build([run], warnings.advice, 0.03))
-    assert export.record(point)["lag_p99_ns"] is None and LAG_UNKNOWN in export.record(point)["labels"]
+    assert export.record(point, run)["lag_p99_ns"] is None and LAG_UNKNOWN in export.record(point, run)["labels"]
     rows = query.query([tmp_path / "r"], "SELECT DISTINCT lag_p99_ns, lag_ns.p99 AS own, latency_withheld FROM trials WHERE event = 'trial'")
     assert rows == [{"lag_p99_ns": 2000.0, "own": None, "latency_withheld": None}]
 

@@ -107,7 +107,7 @@ def test_trials_that_the_client_or_a_stall_limited_are_discarded_and_counted(tmp
     assert wording.discarded(run.tried, run.tried_again) == "3 discarded (2 client-limited, 1 stall-limited), 2 tried again"
     shown = text.show([run])
     assert "6 trials, 3 discarded (2 client-limited, 1 stall-limited), 2 tried again" in shown
-    record = export.record(point)
+    record = export.record(point, run)
     assert record["trials"] == 6 and record["trials_valid"] == 3 and record["trials_client_limited"] == 2 and record["trials_stall_limited"] == 1
     assert record["trials_tried_again"] == 2 and record["trials_counted"] == 3 and record["rounds_valid"] == 1
 
@@ -121,7 +121,7 @@ def test_nothing_lost_says_what_so_many_packets_can_show(tmp_path: Path) -> None
     shown = text.show([run])
     assert "NDR: no packet lost in any trial (exceed ratio 0 %); trials of 0.5 s to 1 s, 3 s of them decide about a rate" in shown
     assert "PDR: at most 0.5 % of the packets lost in at least 50 % of the trial time at the rate (exceed ratio 50 %)" in shown
-    record = export.record(point)
+    record = export.record(point, run)
     assert record["packets_due"] == 3_000_000 and record["packets_lost"] == 0 and record["resolvable_loss_ratio"] == pytest.approx(1e-6)
     assert record["required_exceed_ratio"] == 0 and record["required_duration_sum_s"] == 3 and record["required_last_trial_s"] == 1
 

@@ -87,6 +87,6 @@ def test_each_figure_is_judged_by_its_own_interval() -> None:
     (line,) = [line for line in lines_of(text.show([small(run, point.frame)]), point) if "1000*" in line]
     assert line.count("*") == 1
     assert "* wider than the ±5 % that the plan asks for, or from fewer than 6 rounds" in text.show([run])
-    assert export.records([run])[run.points.index(point)]["not_converged"] == f"latency.p99_9 stage:{point.stages[-1].name}"
+    assert export.EXPORT.records([run])[run.points.index(point)]["not_converged"] == f"latency.p99_9 stage:{point.stages[-1].name}"
     point.loss_ratio, point.latency_rounds = Interval(1e-5, -1e-5, 3e-5), 5
     assert {"loss_ratio", "latency.p50", "latency.p99_9"} <= set(convergence.not_converged(point, 0.05))

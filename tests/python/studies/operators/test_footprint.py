@@ -38,7 +38,7 @@ def test_a_point_shows_buffers_state_and_keys() -> None:
     footprint.place(here, MACHINE)
     assert (here.touched_level, here.state_level) == ("memory", "memory")
     assert footprint.words(here).startswith("8 MiB of buffers a thread (memory), 64 MiB of tables (memory)")
-    row = export.record(here)
+    row = export.record(here, three_devices()[0])
     assert {k: row[k] for k in ("touched_bytes", "distinct_messages", "distinct_keys", "touched_level", "state_level", "memory_bytes")} == {
         "touched_bytes": 8 << 20, "distinct_messages": 131_072, "distinct_keys": 41_027, "touched_level": "memory", "state_level": "memory",
         "memory_bytes": 64 << 20,

@@ -134,7 +134,7 @@ def test_a_run_that_dropped_the_next_best_says_what_was_measured(tmp_path: Path)
     assert text.beside_text(best).endswith("(only portable was measured beside it)")
     assert "5.7" not in text.beside_text(best)  # the selection round's ratio is no measured ratio
     assert "only portable was measured beside it" in text.show([run])
-    assert export.records([run])[1]["next_best_unmeasured"] == "openssl"
+    assert export.EXPORT.records([run])[1]["next_best_unmeasured"] == "openssl"
 
 
 def test_a_run_that_kept_the_next_best_says_nothing_of_the_others(tmp_path: Path) -> None:
