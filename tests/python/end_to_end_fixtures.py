@@ -137,12 +137,13 @@ def example_run(name: str = "end-to-end-paper-example") -> RunSummary:
                        "is_virtual": True}}  # fmt: skip
     machine = {"host": "scripted", "cpu": "none", "cpus_online": 2, "kernel": "6.1", "os": "none", "architecture": "x86_64"}
     return RunSummary(
-        name, f"results/{name}", "end-to-end", "paper", "Figures 13 to 16 of DPUBench", "complete", "2026-01-02T03:04:05Z", "2026-01-02T03:34:05Z",
-        "dpubench run end-to-end --plan paper", "0", 0.05, machine, {"compiler": "none", "flags": "", "revision": "", "type": "scripted"},
-        {"rules": {"name": "selective", "sha256": "00" * 32}}, catalog, ports, points,
-        [Warning_("few-rounds", "4 of at least 6 rounds", points[3].id)],
-        [Failure("trial", points[-1].failure, points[-1].id, points[-1].configuration)],
-        ["hardware ports: none was at hand"], [VIRTUAL_LINK, SHORT_TRIALS], 6, 6 * len(points),
+        name=name, path=f"results/{name}", study="end-to-end", plan="paper", summary="Figures 13 to 16 of DPUBench", status="complete",
+        started="2026-01-02T03:04:05Z", finished="2026-01-02T03:34:05Z", command="dpubench run end-to-end --plan paper", version="0",
+        precision_target=0.05, machine=machine, build_info={"compiler": "none", "flags": "", "revision": "", "type": "scripted"},
+        inputs={"rules": {"name": "selective", "sha256": "00" * 32}}, workloads=catalog, ports=ports, points=points,
+        warnings=[Warning_("few-rounds", "4 of at least 6 rounds", points[3].id)],
+        failures=[Failure("trial", points[-1].failure, points[-1].id, points[-1].configuration)],
+        left_out=["hardware ports: none was at hand"], labels=[VIRTUAL_LINK, SHORT_TRIALS], rounds=6, trials=6 * len(points),
         ceilings=[CeilingSummary("memif", "64", 1, "all-host", "interval", 5e6, 4.1e6, 4.5e6, 5.625e6, 0.25, 3, 20, 8.4, 0)],
         tried={"": 5 * len(points), "stall-limited": len(points) - 1, "client-limited": 1}, tried_again=len(points),
     )  # fmt: skip

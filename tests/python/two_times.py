@@ -95,7 +95,11 @@ def _run(
     ]  # fmt: skip
     watched = {"canary-core": list(np.exp(of_core)), "canary-memory": list(np.exp(of_memory))} if canaries else {}
     machine = {"cpu": "Simulated CPU 3000", "cpus_online": 2}
-    return RunSummary(name, name, "operators", "quick", "complete", "", "", "", "0", 0.05, machine, {}, {}, {}, points, [], [], [], canaries=watched)
+    return RunSummary(
+        name=name, path=name, study="operators", plan="quick", status="complete", started="", finished="", command="", version="0",
+        precision_target=0.05, machine=machine, build_info={}, inputs={}, operators={}, points=points, warnings=[], failures=[],
+        left_out=[], canaries=watched,
+    )  # fmt: skip
 
 
 QUIET = replace(Scatter(), together=0.002, waiting=0.003, disturbed=0.0, core=0.0, memory=0.0, lasting=0.0)

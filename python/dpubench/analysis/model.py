@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Literal
 
 #: Sources of cycle counts: a counter of the core, named as the counting program names it (the name may add "user mode only"), or an estimate from
@@ -70,3 +72,58 @@ class Comparison:
     verdict: Verdict
     p_value: float | None
     reason: str  #: why undecided or not comparable; else ""
+
+
+@dataclass(slots=True, kw_only=True)
+class AnalysedRun:
+    """The part of an analysed run that every study has. A study's subclass adds its points and whatever else it found."""
+
+    name: str
+    path: str
+    study: str
+    plan: str
+    summary: str = ""  #: the plan's summary, in words
+    status: str  #: running, complete, interrupted, failed
+    started: str  #: ISO 8601, UTC
+    finished: str
+    command: str
+    version: str
+    precision_target: float  #: relative half width that the plan asks for
+    machine: dict[str, Any]
+    build_info: dict[str, Any]
+    inputs: dict[str, dict[str, str]]  #: kind -> {name, sha256, date?}
+    warnings: list[Warning_]
+    failures: list[Failure]
+    left_out: list[str]  #: what the plan leaves out, as sentences
+    target: str = "local"  #: target that was measured, as in point ids
+    spec: str = ""  #: specification of ``target``; "" for runs of earlier versions
+    label: str = ""  #: words shown beside every figure of the run; "" where there are none
+    is_baseline: bool = False  #: whether the other runs of a report are compared with it
+
+
+def head_of(record: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return the fields of an :class:`AnalysedRun` that ``run.json`` tells (``record``), of any version. @raises KeyError, TypeError, ValueError"""
+    target = mapping(record, "target_info")
+    return {
+        **{key: str(record.get(key, "")) for key in ("study", "plan", "status", "started", "finished", "command", "version")},
+        "name": str(record.get("name", path.name)), "path": str(path), "precision_target": float(record.get("precision_target", math.nan)),
+        "machine": dict(mapping(record, "machine")), "build_info": dict(mapping(record, "build")),
+        "inputs": {str(kind): words_of(mapping(mapping(record, "inputs"), kind)) for kind in mapping(record, "inputs")},
+        "warnings": [Warning_(str(w["code"]), str(w.get("message", "")), w.get("point"), w.get("group")) for w in record.get("warnings", [])],
+        "failures": [
+            Failure(str(f.get("phase", "")), str(f.get("message", "")), f.get("point"), f.get("group")) for f in record.get("failures", [])
+        ],
+        "left_out": [str(line) for line in record.get("left_out", [])],
+        "target": str(record.get("target", "local")), "spec": str(target.get("spec", "")), "label": str(target.get("label", "")),
+    }  # fmt: skip
+
+
+def mapping(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the mapping at ``key``; empty where there is none."""
+    value = of.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def words_of(of: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values of a mapping as text; the items of a list with commas between them."""
+    return {str(key): ", ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in of.items()}

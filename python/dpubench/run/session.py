@@ -256,7 +256,7 @@ def _carry_out(
     told_by_study = study.ended(analysed, Ending(path, report, status, records, [] if whole is None else whole[1]["targets"], request.effect))
     failures, points = sum(len(record["failures"]) for record in records), sum(len(run.points) for run in analysed)
     event = summary_event(path, report, int(told_by_study.status), failures, points)
-    conclude(display, path, event | told_by_study.more, told_by_study.lines)
+    conclude(display, path, {**event, **told_by_study.more}, told_by_study.lines)
     return int(told_by_study.status)
 
 

@@ -57,8 +57,9 @@ class Study(Protocol):
     #: Smallest change that counts in a comparison. `dpubench compare --min-effect` overrides it.
     default_effect: str
 
-    #: Writer of its run directories.
-    writer: type[RunWriter]
+    @property
+    def writer(self) -> type[RunWriter]:
+        """Return the writer of its run directories."""
 
     def drafts(self, plan: StudyPlan, where: Where, request: Request, opened: ExitStack) -> list[Draft]:
         """Return what ``plan`` comes to on each of its targets. Targets stay open until ``opened`` closes. @raises UserError"""

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dpubench.analysis.model import Failure, Interval, Warning_
-from dpubench.simulation.models import LABEL
+from dpubench.analysis.model import AnalysedRun, Interval
 from dpubench.studies.modelled.models import ModelInfo
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
@@ -152,38 +151,17 @@ class SweepInfo:
     varied: list[str]  #: paths of the values that it varies
 
 
-@dataclass(slots=True)
-class RunSummary:
+@dataclass(slots=True, kw_only=True)
+class RunSummary(AnalysedRun):
     """One analysed run."""
 
-    name: str
-    path: str
-    study: str
-    plan: str
-    summary: str
-    status: str
-    started: str
-    finished: str
-    command: str
-    version: str
-    precision_target: float
-    machine: dict[str, Any]  #: the machine that simulated; no figure depends on it
-    build_info: dict[str, Any]
-    inputs: dict[str, dict[str, str]]
     models: list[ModelInfo]
     sweeps: list[SweepInfo]
     points: list[PointSummary]
     claims: list[Claim]
-    warnings: list[Warning_]
-    failures: list[Failure]
-    left_out: list[str]
     labels: list[str]  #: labels that every point has
     lines_gbps: list[float]
     line_overhead_bytes: int
     exact: bool
     simulations: int  #: finished simulations
     instructions: int  #: instructions simulated in them
-    target: str = ""
-    spec: str = ""
-    label: str = LABEL
-    is_baseline: bool = False

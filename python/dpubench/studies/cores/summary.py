@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpubench.analysis import statistics
-from dpubench.analysis.model import Failure, Interval, Warning_
+from dpubench.analysis.model import Interval, head_of
 from dpubench.errors import UserError
 from dpubench.plans.frames import IMIX, IMIX_SIZES
 from dpubench.plans.load import read_plan
@@ -49,16 +49,11 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
     _put_on_lines(points, plan)
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
     results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
-    target = record["target_info"]
     return RunSummary(
-        str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
-        str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
-        dict(record["build"]), dict(record["inputs"]), [info_of(name, entry) for name, entry in record["models"].items()],
-        [SweepInfo(s.name, s.title or s.name, s.organisation, list(s.vary)) for s in plan.sweeps], points, claims.evaluate(points, plan),
-        [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
-        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]), common,
-        [line / 1e9 for line in plan.lines], plan.line_overhead, not plan.samples, len(results), sum(r["instructions"] for r in results),
-        str(record["target"]), str(target["spec"]), str(target["label"]),
+        **head_of(record, path), summary=plan.summary, models=[info_of(name, entry) for name, entry in record["models"].items()],
+        sweeps=[SweepInfo(s.name, s.title or s.name, s.organisation, list(s.vary)) for s in plan.sweeps], points=points,
+        claims=claims.evaluate(points, plan), labels=common, lines_gbps=[line / 1e9 for line in plan.lines], line_overhead_bytes=plan.line_overhead,
+        exact=not plan.samples, simulations=len(results), instructions=sum(r["instructions"] for r in results),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dpubench.analysis.model import Failure, Warning_
+from dpubench.analysis.model import AnalysedRun
 
 #: Label printed beside every figure.
 LABEL: Final = "instructions counted under an emulator, no times"
@@ -63,28 +63,11 @@ class PointSummary:
         return (max(self.counts) - min(self.counts)) * len(self.counts) / sum(self.counts)
 
 
-@dataclass(slots=True)
-class RunSummary:
+@dataclass(slots=True, kw_only=True)
+class RunSummary(AnalysedRun):
     """One analysed run."""
 
-    name: str
-    path: str
-    study: str
-    plan: str
-    summary: str
-    status: str
-    started: str
-    finished: str
-    command: str
-    version: str
-    precision_target: float  #: without meaning here; the page code shared by all studies reads it
-    machine: dict[str, Any]
-    build_info: dict[str, Any]
-    inputs: dict[str, dict[str, str]]
     points: list[PointSummary]
-    warnings: list[Warning_]
-    failures: list[Failure]
-    left_out: list[str]
     architecture: str  #: architecture of the counted code
     emulator: str  #: the emulator and its version
     cpu: str  #: the processor that the emulator shows
@@ -92,7 +75,4 @@ class RunSummary:
     model_labels: list[str]  #: labels printed beside the modelled cycles
     operators: dict[str, dict[str, Any]]
     not_counted: list[tuple[str, str, str]]  #: configuration, engine, why the engine cannot be counted
-    target: str = "local"
-    spec: str = ""
-    label: str = LABEL
     models: list[Any] = field(default_factory=list)  #: processor models: always empty in this study

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpubench.analysis.model import Failure, Warning_
+from dpubench.analysis.model import head_of
 from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
 from dpubench.storage.runs import RUN_SET, RunDirectory
@@ -33,17 +33,12 @@ def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
     found = outcomes.read(path)
     configurations = {entry["id"]: entry for entry in record["configurations"]}
     points = [_point(entry, configurations[entry["configuration"]], found.get(entry["id"]), record) for entry in record["points"]]
-    target, counting = record["target_info"], record["counting"]
+    counting = record["counting"]
     return RunSummary(
-        str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
-        str(record["finished"]), str(record["command"]), str(record["version"]),
-        float(record["precision_target"]), dict(record["machine"]), dict(record["build"]), dict(record["inputs"]), points,
-        [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
-        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]),
-        str(counting["architecture"]), str(counting["emulator"]), str(counting["cpu"]), str(counting.get("model", "")),
-        list(counting.get("model_labels", [])), dict(record["operators"]),
-        [(c["id"], engine, reason) for c in record["configurations"] for engine, reason in c["not_measured"].items()],
-        str(record["target"]), str(target["spec"]), str(target["label"]),
+        **head_of(record, path), summary=plan.summary, points=points, architecture=str(counting["architecture"]), emulator=str(counting["emulator"]),
+        cpu=str(counting["cpu"]), model=str(counting.get("model", "")), model_labels=list(counting.get("model_labels", [])),
+        operators=dict(record["operators"]),
+        not_counted=[(c["id"], engine, reason) for c in record["configurations"] for engine, reason in c["not_measured"].items()],
     )  # fmt: skip
 
 

@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from dpubench.analysis.model import Failure, Interval, Warning_
+from dpubench.analysis.model import AnalysedRun, Interval
 from dpubench.simulation.characteristics import Counts
-from dpubench.simulation.models import LABEL
 from dpubench.studies.modelled.models import ModelInfo
 
 #: Least share of a hull's points that are mixtures of the others. Below it the hull holds hardly anything but its corners.
@@ -156,40 +154,19 @@ class Space:
     left_out: list[LeftOut]
 
 
-@dataclass(slots=True)
-class RunSummary:
+@dataclass(slots=True, kw_only=True)
+class RunSummary(AnalysedRun):
     """One analysed run."""
 
-    name: str
-    path: str
-    study: str
-    plan: str
-    summary: str
-    status: str
-    started: str
-    finished: str
-    command: str
-    version: str
-    precision_target: float
-    machine: dict[str, Any]
-    build_info: dict[str, Any]
-    inputs: dict[str, dict[str, str]]
     models: list[ModelInfo]
     points: list[PointSummary]
     space: Space | None  #: None: too few points for a space
-    warnings: list[Warning_]
-    failures: list[Failure]
-    left_out: list[str]
     labels: list[str]  #: labels that every point has
     exact: bool
     phase_instructions: int
     phases: int  #: most phases simulated of each input; 0: all
     simulations: int  #: finished simulations
     instructions: int  #: instructions simulated in them
-    target: str = ""
-    spec: str = ""
-    label: str = LABEL
-    is_baseline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

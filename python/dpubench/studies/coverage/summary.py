@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench.analysis.model import Failure, Interval, Warning_
+from dpubench.analysis.model import Interval, Warning_, head_of
 from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
 from dpubench.simulation.characteristics import CHARACTERISTICS, Counts, of_phases, of_result, total
@@ -48,23 +48,20 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
         points.append(point)
         if known is not None:
             counted[point.id] = known
-    target = record["target_info"]
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
-    if not common and target["label"]:
-        common = [str(target["label"])]
+    if not common and (label := record["target_info"]["label"]):
+        common = [str(label)]
     space = analysed(points, counted)
     results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
-    return RunSummary(
-        str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
-        str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
-        dict(record["build"]), dict(record["inputs"]), [info_of(name, entry) for name, entry in record["models"].items()], points,
-        space,
-        [*(Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]), *_thin(space)],
-        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], [*record["left_out"], *_cut(points, plan)],
-        common, plan.exact, plan.phase, 0 if plan.exact or plan.phases == ALL else int(plan.phases),
-        len(results), sum(r["instructions"] for r in results), str(record["target"]),
-        str(target["spec"]), str(target["label"]),
+    run = RunSummary(
+        **head_of(record, path), summary=plan.summary, models=[info_of(name, entry) for name, entry in record["models"].items()], points=points,
+        space=space, labels=common, exact=plan.exact, phase_instructions=plan.phase,
+        phases=0 if plan.exact or plan.phases == ALL else int(plan.phases), simulations=len(results),
+        instructions=sum(r["instructions"] for r in results),
     )  # fmt: skip
+    run.warnings += _thin(space)
+    run.left_out += _cut(points, plan)
+    return run
 
 
 def _thin(space: Space | None) -> list[Warning_]:

@@ -41,6 +41,7 @@ class Draft(session.Draft):
 
     writer = TrialsWriter
     reserve = RESERVE
+    plan: Plan
 
     def __init__(self, plan: Plan, places: tuple[Target, Target], known: DatapathCatalog, expansion: Expansion) -> None:
         """Describe a run of ``expansion`` on ``places`` (of client and server, and of the device)."""

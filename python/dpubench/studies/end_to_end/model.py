@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from dpubench.analysis.model import Failure, Interval, Warning_
+from dpubench.analysis.model import AnalysedRun, Interval, Warning_
 
 #: Places where a packet can be lost, in the order of its way; see docs/end-to-end.md.
 PLACES: Final = ("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive")
@@ -193,37 +193,16 @@ class PointSummary:
     round_p99_ns: list[float] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class RunSummary:
+@dataclass(slots=True, kw_only=True)
+class RunSummary(AnalysedRun):
     """One analysed run."""
 
-    name: str
-    path: str
-    study: str
-    plan: str
-    summary: str  #: the plan's summary, in words
-    status: str  #: running, complete, interrupted, failed
-    started: str  #: ISO 8601, UTC
-    finished: str
-    command: str
-    version: str
-    precision_target: float
-    machine: dict[str, Any]
-    build_info: dict[str, Any]
-    inputs: dict[str, dict[str, str]]  #: kind -> {name, sha256, date?}
     workloads: dict[str, dict[str, Any]]  #: catalog entries (hello.catalog.workloads) of the run's workloads
     ports: dict[str, dict[str, Any]]  #: catalog entries (hello.catalog.ports) of the run's kinds of port
     points: list[PointSummary]
-    warnings: list[Warning_]
-    failures: list[Failure]
-    left_out: list[str]  #: parts of the plan that were left out, in words
     labels: list[str]  #: labels that every point has
     rounds: int
     trials: int
-    target: str = "local"
-    spec: str = ""
-    label: str = ""  #: label of the target, as in study operators
     ceilings: list[CeilingSummary] = field(default_factory=list)
     tried: dict[str, int] = field(default_factory=dict)  #: trials of all rounds by their :data:`Limit`; a search's trials count once, not per goal
     tried_again: int = 0
-    is_baseline: bool = False  #: whether a report of several runs compares the others with this one

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from dpubench.analysis import statistics
-from dpubench.analysis.model import Failure, Interval, Warning_
+from dpubench.analysis.model import Interval, head_of
 from dpubench.analysis.warnings import of_the_run
 from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
@@ -71,7 +71,7 @@ def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
     for row in trials.read(path):
         rows[row["configuration"]].append(row)
     state = {p["id"]: p for p in record["points"]}
-    warnings = [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]]
+    head = head_of(record, path)
     points = []
     for entry in record["configurations"]:
         configuration = Configuration.from_record(entry)
@@ -79,22 +79,18 @@ def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
             point = _described(record, plan, entry, configuration, load)
             found = state.get(point.id, {})
             point.failure, point.unavailable, point.left_out = (found.get(why, "") for why in ("failure", "unavailable", "left_out"))
-            point.warnings = [w for w in warnings if w.point == point.id]
+            point.warnings = [w for w in head["warnings"] if w.point == point.id]
             _measured(point, _of_load(rows[configuration.id], load), plan, entry)
             point.not_converged = convergence.not_converged(point, plan.precision)
             points.append(point)
     _set_floors(points)
-    warnings = of_the_run(warnings, [p for p in points if p.rounds])
+    head["warnings"] = of_the_run(head["warnings"], [p for p in points if p.rounds])
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
-    target = record["target_info"]
     tried = [r for found in rows.values() for r in found if r["event"] == trials.TRIAL]
     return RunSummary(
-        str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
-        str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
-        dict(record["build"]), dict(record["inputs"]), dict(record["workloads"]), dict(record["ports"]), points, warnings,
-        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]), common,
-        len(record["rounds"]), len(tried), str(record["target"]), str(target["spec"]), str(target["label"]),
-        [_ceiling(Ceiling.from_record(c)) for c in record.get("ceilings", [])], _by_limit(tried), _tried_again(tried),
+        **head, summary=plan.summary, workloads=dict(record["workloads"]), ports=dict(record["ports"]), points=points, labels=common,
+        rounds=len(record["rounds"]), trials=len(tried), ceilings=[_ceiling(Ceiling.from_record(c)) for c in record.get("ceilings", [])],
+        tried=_by_limit(tried), tried_again=_tried_again(tried),
     )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ class Draft(session.Draft):
 
     writer = WindowsWriter
     reserve = RESERVE
+    plan: Plan
 
     def __init__(self, plan: Plan, target: Target, known: Catalog, expansion: Expansion, other: Path | None) -> None:
         """Describe a run of ``expansion``, alternating with the build ``other`` if there is one; the expansion of an interrupted run is empty."""

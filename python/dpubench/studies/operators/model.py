@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dpubench.analysis.model import Failure, Interval, Warning_
+from dpubench.analysis.model import AnalysedRun, Interval, Warning_
 
 #: Meaning of energy, shown with every energy figure.
 ENERGY: Final = "package energy, including the package's idle power and other work on it"
@@ -109,40 +109,20 @@ class BuildPair:
     round_layouts: list[int] = field(default_factory=list)  #: code layout of each, from the build with more layouts; empty where it is unknown
 
 
-@dataclass(slots=True)
-class RunSummary:
+@dataclass(slots=True, kw_only=True)
+class RunSummary(AnalysedRun):
     """One analysed run."""
 
-    name: str
-    path: str
-    study: str
-    plan: str
-    status: str  #: running, complete, interrupted, failed
-    started: str  #: ISO 8601, UTC
-    finished: str
-    command: str
-    version: str
-    precision_target: float  #: relative half width that the plan asks for
-    machine: dict[str, Any]
-    build_info: dict[str, Any]
-    inputs: dict[str, dict[str, str]]  #: kind -> {name, sha256, date?}
     operators: dict[str, dict[str, Any]]  #: catalog entries of the run's operators (docs/architecture.md, hello.catalog)
     points: list[PointSummary]
-    warnings: list[Warning_]
-    failures: list[Failure]
-    left_out: list[str]  #: what the plan leaves out, as sentences
     canaries: dict[str, list[float]] = field(default_factory=dict)  #: canary-core, canary-memory -> median steps/s of each round
     canary_window_ms: dict[str, float] = field(default_factory=dict)  #: canary -> median length of its windows
     build_pairs: list[BuildPair] = field(default_factory=list)  #: only where two builds are in the run
     engine_dirs: list[str] = field(default_factory=list)  #: ``--engine-dir``
     given_inputs: dict[str, list[str]] = field(default_factory=dict)  #: kind -> values of ``--input``, without defaults
     devices: list[str] = field(default_factory=list)  #: ``--device``
-    target: str = "local"  #: target that was measured, as in point ids
-    spec: str = ""  #: specification of ``target``; "" for runs of earlier versions
-    label: str = ""  #: words shown beside every figure of the run; "" where there are none
     times_mean_nothing: bool = False  #: whether the run only tells right outputs from wrong ones; it then has no time, rate or ratio
     run_set: str = ""  #: name of the run of several targets that it belongs to
-    is_baseline: bool = False  #: whether the other targets of its set are compared with it
     lost: str = ""  #: why its target was lost before it was complete
 
     def all_warnings(self) -> list[Warning_]:

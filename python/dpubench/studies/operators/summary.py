@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpubench.analysis import statistics, warnings
-from dpubench.analysis.model import COUNTED, EMULATED, ESTIMATED, Failure, Interval, Warning_, is_emulated
+from dpubench.analysis.model import COUNTED, EMULATED, ESTIMATED, Interval, Warning_, head_of, is_emulated, mapping, words_of
 from dpubench.errors import UserError
 from dpubench.storage.runs import RUN_SET, DamagedRunError, RunDirectory
 from dpubench.studies.operators import footprint, headline, layouts, superseded, undecided
@@ -108,32 +108,15 @@ def summarize(run_dir: Path, *, label: str = "") -> RunSummary:
 
 
 def _described_run(run: Mapping[str, Any], run_dir: Path) -> RunSummary:
+    setting = mapping(run, "setting")
     return RunSummary(
-        name=str(run.get("name", run_dir.name)),
-        path=str(run_dir),
-        study=str(run.get("study", "")),
-        plan=str(run.get("plan", "")),
-        status=str(run.get("status", "")),
-        started=str(run.get("started", "")),
-        finished=str(run.get("finished", "")),
-        command=str(run.get("command", "")),
-        version=str(run.get("version", "")),
-        precision_target=float(run.get("precision_target", math.nan)),
-        machine=dict(_mapping(run, "machine")),
-        build_info=dict(_mapping(run, "build")),
-        inputs={str(kind): _words(_mapping(_mapping(run, "inputs"), kind)) for kind in _mapping(run, "inputs")},
-        operators={str(name): dict(info) for name, info in _mapping(run, "operators").items()},
+        **head_of(run, run_dir),
+        operators={str(name): dict(info) for name, info in mapping(run, "operators").items()},
         points=[_described(entry) for entry in run.get("points", [])],
-        warnings=[Warning_(str(w["code"]), str(w.get("message", "")), w.get("point"), w.get("group")) for w in run.get("warnings", [])],
-        failures=[Failure(str(f.get("phase", "")), str(f.get("message", "")), f.get("point"), f.get("group")) for f in run.get("failures", [])],
-        left_out=[str(line) for line in run.get("left_out", [])],
-        engine_dirs=[str(d) for d in _mapping(run, "setting").get("engine_dirs", [])],
-        devices=[str(d) for d in _mapping(run, "setting").get("devices", [])],
-        target=str(run.get("target", "local")),
-        spec=str(_mapping(run, "target_info").get("spec", "")),
-        label=str(_mapping(run, "target_info").get("label", "")),
-        times_mean_nothing=is_emulated(_mapping(run, "target_info")),
-        given_inputs={str(kind): [str(w) for w in entry["given"]] for kind, entry in _mapping(run, "inputs").items() if entry.get("given")},
+        engine_dirs=[str(d) for d in setting.get("engine_dirs", [])],
+        devices=[str(d) for d in setting.get("devices", [])],
+        times_mean_nothing=is_emulated(mapping(run, "target_info")),
+        given_inputs={str(kind): [str(w) for w in entry["given"]] for kind, entry in mapping(run, "inputs").items() if entry.get("given")},
     )
 
 
@@ -142,25 +125,16 @@ def _described_run(run: Mapping[str, Any], run_dir: Path) -> RunSummary:
 
 def clock_is_known(summary: RunSummary) -> bool:
     """Return whether the core canary's clock can be trusted: the run names the processor whose multiplication latency it used."""
-    return "multiply_cycles" in _mapping(summary.machine, "clock_estimate")
-
-
-def _mapping(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = of.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _words(of: Mapping[str, Any]) -> dict[str, str]:
-    return {str(key): ", ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in of.items()}
+    return "multiply_cycles" in mapping(summary.machine, "clock_estimate")
 
 
 def _described(entry: Mapping[str, Any]) -> PointSummary:
-    source = _mapping(entry, "input")
+    source = mapping(entry, "input")
     builds = entry.get("build_ns") or []
     return PointSummary(
         id=str(entry["id"]),
         operator=str(entry["operator"]),
-        params=_words(_mapping(entry, "params")),
+        params=words_of(mapping(entry, "params")),
         threads=int(entry["threads"]),
         burst=int(entry["burst"]),
         footprint=str(entry["footprint"]),
@@ -177,9 +151,9 @@ def _described(entry: Mapping[str, Any]) -> PointSummary:
         touched_bytes=entry.get("touched_bytes"),
         distinct_messages=entry.get("distinct_messages"),
         distinct_keys=entry.get("distinct_keys"),
-        path=dict(_mapping(entry, "path")),
+        path=dict(mapping(entry, "path")),
         program=Path(str(entry.get("program", ""))).name,
-        verified=dict(_mapping(entry, "verified")),
+        verified=dict(mapping(entry, "verified")),
         unavailable=str(entry["unavailable"]),
         failure=str(entry["failure"]),
     )
@@ -291,7 +265,7 @@ def _fill(summary: RunSummary, windows: Windows, dropped: Mapping[tuple[Any, ...
         for name, values in windows.metrics.items():
             rounds.metrics[name].append(_row_medians(cycles(values[part])[: len(points)]))
     if not estimates and not np.isfinite(windows.core_cycles).any():
-        if reason := str(_mapping(summary.machine, "clock_estimate").get("unavailable", "")):
+        if reason := str(mapping(summary.machine, "clock_estimate").get("unavailable", "")):
             summary.left_out.append(f"cycles per operation: there is no hardware counter, and {reason}")
         elif np.isfinite(windows.ghz[usable & (row >= len(points))]).any():
             summary.left_out.append(NO_ESTIMATE)
@@ -369,7 +343,7 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
     rates, gbps, counted, estimated, energy = (
         intervals(c) for c in (rounds.rate, rounds.gbps, rounds.counted_cycles, rounds.estimated_cycles, rounds.energy_nj)
     )
-    counter = str(_mapping(summary.machine, "cycle_counter").get("source", ""))
+    counter = str(mapping(summary.machine, "cycle_counter").get("source", ""))
     to_canary_logs, memory_logs = np.stack(rounds.to_canary, axis=1), np.stack(rounds.memory, axis=1)
     to_canary, to_reference = intervals(rounds.to_canary), intervals(rounds.to_reference)
     metrics = {name: np.stack(values, axis=1) for name, values in rounds.metrics.items()}

@@ -24,7 +24,7 @@ from dpubench.storage.runs import RunDirectory
 from dpubench.studies import Request
 from dpubench.studies.counts import export, report, text
 from dpubench.studies.counts.compare import compare
-from dpubench.studies.counts.model import PointSummary, RunSummary
+from dpubench.studies.counts.model import LABEL, PointSummary, RunSummary
 from dpubench.studies.counts.plan import Plan, words_from
 from dpubench.studies.counts.summary import summaries
 from dpubench.studies.query import query
@@ -259,9 +259,10 @@ def a_run(name: str, *points: PointSummary, **more: Any) -> RunSummary:
         "not_counted": [("sha256/size=64/t1/b32/stream", "avx512", "the CPU lacks AVX-512F")],
     }  # fmt: skip
     return RunSummary(
-        name, f"/results/{name}", "counts", "quick", "", "complete", "2026-01-01T10:00:00Z", "", "dpubench run operators --count", "0.1.0", 0.05,
-        {"host": "secret-host", "cpu": "a"}, {"compiler": "gcc"}, {"rules": {"name": "r", "sha256": "ab", "files": "/home/alice/r"}}, list(points),
-        [], [], [], **(how | more),
+        name=name, path=f"/results/{name}", study="counts", plan="quick", status="complete", started="2026-01-01T10:00:00Z", finished="",
+        command="dpubench run operators --count", version="0.1.0", precision_target=0.05, machine={"host": "secret-host", "cpu": "a"},
+        build_info={"compiler": "gcc"}, inputs={"rules": {"name": "r", "sha256": "ab", "files": "/home/alice/r"}}, points=list(points), warnings=[],
+        failures=[], left_out=[], label=LABEL, **(how | more),
     )  # fmt: skip
 
 
