@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -26,15 +27,21 @@ class PackagedStudy:
     plan_model: type[StudyPlan]
     run_options: frozenset[str] = frozenset()
     default_effect: str = "3%"
+    #: Package beside the studies with the modules that this study's folder lacks: ``measured``.
+    inherits: ClassVar[str] = ""
     #: Option that chooses points in commands that read runs, without its dashes: ``operator`` or ``workload``.
     chosen_by: ClassVar[str] = "operator"
 
     def names_of(self, point: Any) -> Iterable[str]:
         """Return the names by which the user can choose ``point``."""
-        raise NotImplementedError
+        return (str(point.id),)
 
     def _module(self, part: str) -> Any:
-        return importlib.import_module(f"{__package__}.{self.name.replace('-', '_')}.{part}")
+        """Return a module of the study's folder; if the folder lacks it, that of the package that the study inherits from."""
+        own = f"{__package__}.{self.name.replace('-', '_')}.{part}"
+        if self.inherits and importlib.util.find_spec(own) is None:
+            return importlib.import_module(f"{__package__}.{self.inherits}.{part}")
+        return importlib.import_module(own)
 
     @property
     def writer(self) -> type[RunWriter]:

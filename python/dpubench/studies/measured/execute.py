@@ -1,0 +1,117 @@
+"""The rounds of a run of figures: each point once in a round, in an order that differs, until all are precise or the budget is spent."""
+
+from __future__ import annotations
+
+import abc
+import random
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from dpubench.analysis import statistics
+from dpubench.plans.model import MeasuredPlan
+from dpubench.run.listener import Listener
+from dpubench.run.work import Budget, Work
+from dpubench.storage.runs import now_utc
+from dpubench.studies.measured import rounds
+from dpubench.studies.measured.model import Quantity
+from dpubench.studies.measured.rounds import FiguresWriter
+from dpubench.workers.process import StopRequest
+
+
+class PointFailed(Exception):
+    """A point gave no figures in a round. It fails, and the rest of the run goes on."""
+
+    def __init__(self, phase: str, message: str) -> None:
+        super().__init__(message)
+        self.phase = phase
+
+
+class MeasuredRun(Work):
+    """A run of figures, new or resumed. A study's subclass measures a point."""
+
+    writer: FiguresWriter
+
+    def __init__(
+        self, writer: FiguresWriter, plan: MeasuredPlan, quantities: Sequence[Quantity], record: dict[str, Any], stop: StopRequest, display: Listener,
+        budget: Budget,
+    ) -> None:  # fmt: skip
+        super().__init__(writer, record, budget, display)
+        self.plan, self.quantities, self.stop = plan, quantities, stop
+        self._points = {str(entry["id"]): entry for entry in record["points"]}
+        self._values: dict[str, dict[int, float]] = {}  #: point -> round -> value of the first quantity
+        self._round_s: list[float] = []
+        for row in rounds.read(writer.path):
+            self._take(row)
+        self._number = 1 + max([r["number"] for r in record["rounds"]] + [n for values in self._values.values() for n in values], default=-1)
+
+    @abc.abstractmethod
+    def measure(self, point: str, parameters: dict[str, str], number: int) -> dict[str, float]:
+        """Return the figures of ``point`` in round ``number``, by quantity; all of them are verified.
+
+        Raises:
+            PointFailed: it gave none.
+            Interrupted: a stop was asked for.
+        """
+
+    def has_results(self) -> bool:
+        return bool(self._values)
+
+    def why_nothing(self) -> str:
+        reasons = [f["message"] for f in self.record["failures"]] + [p["unavailable"] for p in self._points.values() if p["unavailable"]]
+        return f"nothing could be measured: {[*reasons, 'the plan names nothing'][0]}"
+
+    def kept(self) -> tuple[int, int | None, str]:
+        return sum(map(len, self._values.values())), None, "figures"
+
+    def missing(self) -> list[str]:
+        return [name for name in self._open() if name not in self._values]
+
+    def _take(self, row: dict[str, Any]) -> None:
+        if row["quantity"] == self.quantities[0].name:
+            self._values.setdefault(str(row["point"]), {})[int(row["round"])] = float(row["value"])
+
+    def _open(self) -> list[str]:
+        """Return the points that can be measured and have not failed."""
+        return [name for name, entry in self._points.items() if not entry["failure"] and not entry["unavailable"]]
+
+    def _active(self) -> list[str]:
+        """Return the points that are not yet known well enough."""
+        plan = self.plan
+        return [
+            name for name in self._open()
+            if len(values := self._values.get(name, {})) < plan.rounds.max
+            and not statistics.has_converged(list(values.values()), plan.precision, max(plan.rounds.min, statistics.MINIMUM_ROUNDS))
+        ]  # fmt: skip
+
+    def _round(self) -> bool:
+        active = self._active()
+        if not active or (self._number > 0 and self._round_s and self.budget.left_s() < self._round_s[-1]):
+            return False
+        random.Random(f"{self.plan.seed}/{self._number}").shuffle(active)
+        self.stage(f"round {self._number + 1}, {len(active)} points", len(active), max(self.budget.left_s(), 0.0))
+        begun, started, whole = time.monotonic(), now_utc(), False
+        file = self.writer.begin_round(self._number)
+        try:
+            for name in active:
+                self.stop.check()
+                try:
+                    figures = self.measure(name, self._points[name]["parameters"], self._number)
+                except PointFailed as failed:
+                    self._points[name]["failure"] = f"{failed.phase}: {failed}"
+                    self.journal.failure(failed.phase, str(failed), point=name)
+                    continue
+                for quantity, value in figures.items():
+                    row = rounds.kept(self._number, name, quantity, value)
+                    file.write(row)
+                    self.listener.event(row)
+                    self._take(row)
+            whole = True
+        finally:
+            file.close()
+            self._round_s.append(time.monotonic() - begun)
+            entry = {"number": self._number, "started": started, "elapsed_s": round(self._round_s[-1], 3), "whole": whole}
+            self.record["rounds"].append(entry)
+        file.finish()
+        self._number += 1
+        return True

@@ -1,0 +1,57 @@
+"""The types of a run whose points are figures measured in rounds. They are plain data without behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from dpubench.analysis.model import AnalysedRun, Interval, Warning_
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A quantity that a study measures at every point."""
+
+    name: str  #: in files, such as ``calls_per_s``
+    title: str  #: in tables, such as ``system calls``
+    unit: str
+    better: Literal["more", "less"]
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A configuration to measure."""
+
+    id: str
+    parameters: dict[str, str]
+    unavailable: str = ""  #: why it cannot be measured here
+
+    def record(self) -> dict[str, Any]:
+        return {**asdict(self), "failure": ""}
+
+
+@dataclass(slots=True)
+class PointSummary:
+    """A point with its figures as intervals over rounds (fresh processes)."""
+
+    id: str
+    parameters: dict[str, str]
+    figures: dict[str, Interval] = field(default_factory=dict)  #: quantity -> interval; empty: see ``failure`` and ``unavailable``
+    rounds: dict[str, list[float]] = field(default_factory=dict)  #: quantity -> the value of each round
+    converged: bool = False  #: whether the first quantity is as precise as the plan asks
+    precision: float = float("nan")  #: relative half width of the first quantity
+    failure: str = ""
+    unavailable: str = ""
+    warnings: list[Warning_] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class RunSummary(AnalysedRun):
+    """One analysed run."""
+
+    quantities: list[Quantity]  #: the first one decides when a point is known well enough
+    points: list[PointSummary]
+    rounds: int

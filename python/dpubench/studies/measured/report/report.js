@@ -1,0 +1,2 @@
+// The page of a study of figures has tables only.
+"use strict";

@@ -1,0 +1,24 @@
+"""The terminal summary at the end of a run of figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench.run.console import SUMMARY_LINES, failure_lines, tail_lines
+from dpubench.studies.measured import text
+from dpubench.studies.measured.model import RunSummary
+
+#: Most lines for the reasons of failures.
+FAILURE_LINES: Final = 6
+
+
+def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
+    """Return the summary: at most :data:`SUMMARY_LINES` lines, unless failures need more."""
+    head = [f"{path.name}{'' if run.target == 'local' else f' on {run.target}'}: {text.counts(run)}"]
+    head += failure_lines(record["failures"][:2], FAILURE_LINES, path)
+    tail = tail_lines(path, report, len(run.left_out))
+    room = max(SUMMARY_LINES - len(head) - len(tail) - 2, 3)
+    measured = [point for point in run.points if point.figures]
+    more = [f"... and {len(measured) - room} more"] if len(measured) > room else []
+    return [*head, *(text.points_table(run, measured[:room]).splitlines() if measured else []), *more, *tail]
