@@ -68,15 +68,17 @@ def measure(bench: Bench) -> Iterator[Claim]:
         keyed = bench.catalog.operator(operator)["keyed"]
         for more in range(0 if bench.quick or keyed else MORE_TIMES):
             end = ROUNDS * (more + 1)
-            open_ones = [group for group in groups if _wants_more(measured, [p["id"] for p in group["points"]])]
+            open_ones = [of for group in groups if (of := _still_open(group, measured))]
             common.measure_with(carry_out, bench, open_ones, range(end, end + ROUNDS), CYCLES, measured)
         yield _claim(operator, groups, measured, keyed=keyed)
 
 
-def _wants_more(measured: Measured, points: Sequence[str]) -> bool:
-    """Return whether one of ``points`` is undecided, and more rounds would decide it."""
-    undecided = {name: (ratio, _ratios(measured, name)) for name in points if within(ratio := _ratio(measured, name)) == "undecided"}
-    return bool(undecided) and not excuse_of(undecided)
+def _still_open(group: Group, measured: Measured) -> Group | None:
+    """Return ``group`` with the points that further rounds may decide alone, because a round of deflate takes minutes; None without any."""
+    found = {p["id"]: (ratio, _ratios(measured, p["id"])) for p in group["points"] if within(ratio := _ratio(measured, p["id"])) == "undecided"}
+    if not found or excuse_of(found):
+        return None
+    return {**group, "points": [p for p in group["points"] if p["id"] in found]}
 
 
 def _claim(operator: str, groups: Sequence[Group], measured: Measured, *, keyed: bool) -> Claim:

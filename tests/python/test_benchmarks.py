@@ -15,9 +15,9 @@ from dpubench.analysis.model import Comparison, Interval, Verdict
 from dpubench.errors import EnvironmentFault
 from real_program import BUILD, RealBench
 
-from benchmarks import distinct
+from benchmarks import common, distinct
 from benchmarks.apart import claims as apart_claims
-from benchmarks.common import Claim
+from benchmarks.common import Claim, Measured
 from benchmarks.datapath import NoAnswer, _answered, means, share_fast
 from benchmarks.instrument import against_itself_claim, holding
 from benchmarks.layouts import judged, planted
@@ -82,6 +82,20 @@ def test_undecided_distinct_messages_are_an_answer_only_where_the_machine_scatte
     assert not excuse(0.01, 0.0, 18), "the machine is quiet: more rounds would decide"
     assert not excuse(0.4, 0.0, 3), "a large change might be there"
     assert not distinct.excuse_of({})
+
+
+def test_further_rounds_of_distinct_messages_measure_only_what_they_may_decide() -> None:
+    """Point ``a`` is decided, ``b`` is not; a round with both would take twice as long."""
+    rng, measured = np.random.default_rng(1), Measured()
+    for point, scatter in (("a", 0.001), ("b", 0.02)):
+        for number in range(3):
+            for name in (point, point + distinct.TWICE):
+                windows = {(cycle, half): 1e6 * float(np.exp(rng.normal(0.0, scatter))) for cycle in range(4) for half in (0, 1)}
+                measured.rates[name][number].update(windows)
+    group = common.group("deflate", {}, {"a": "isal", "b": "zlib"})
+    still = distinct._still_open(group, measured)
+    assert still is not None and [p["id"] for p in still["points"]] == ["b"] and still["operator"] == "deflate"
+    assert distinct._still_open(common.group("deflate", {}, {"a": "isal"}), measured) is None
 
 
 def _outside(scale: float, points: int, rng: np.random.Generator) -> list[str]:

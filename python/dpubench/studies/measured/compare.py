@@ -43,8 +43,9 @@ def _row(old: PointSummary, new: PointSummary | None, quantity: Quantity, severa
     label = f"{old.id}, {quantity.title}" if several else old.id
     if new is None:
         return Comparison(label, old.id, None, None, "not comparable", None, "this point is not in the new run")
-    sides = [logs_of(p.rounds.get(quantity.name, [])) for p in (old, new)]
-    difference = statistics.unpaired_difference(*(sides if quantity.better == "more" else [-side for side in sides]))
+    sign = 1 if quantity.better == "more" else -1  # the logarithm of a gain
+    before, after = (sign * logs_of(p.rounds.get(quantity.name, [])) for p in (old, new))
+    difference = statistics.unpaired_difference(before, after)
     if difference is None:
         reason = next((p.failure or p.unavailable for p in (old, new) if p.failure or p.unavailable), "an interval needs two rounds in both runs")
         return Comparison(label, old.id, new.id, None, "not comparable", None, reason)
