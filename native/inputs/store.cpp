@@ -190,8 +190,9 @@ void Store::note_passed_over(const fs::path& path, const Capture& capture) {
   if (capture.non_ip > 0)
     notes_.push_back(where + count_of(capture.non_ip, "frame without IP was", "frames without IP were") + " skipped");
   if (capture.malformed > 0) {
-    notes_.push_back(where + count_of(capture.malformed, "frame with a cut off or inconsistent IP header was",
-                                      "frames with a cut off or inconsistent IP header were") +
+    notes_.push_back(where +
+                     count_of(capture.malformed, "frame with a cut off or inconsistent IP header was",
+                              "frames with a cut off or inconsistent IP header were") +
                      " skipped");
   }
   if (capture.truncated) notes_.push_back(where + "ends inside a record; the packets before it are used");

@@ -40,10 +40,9 @@ void name_devices(std::vector<std::string> given) {
     if (std::count(device.begin(), device.end(), ':') == 1 && is_pci_address("0000:" + device)) device.insert(0, "0000:");
     const bool is_pci = is_pci_address(device);
     if ((!is_pci && !std::regex_match(device, virtual_device)) || !std::regex_match(rest, arguments)) {
-      throw Error(
-          "device '" + name +
-          "' is not a device name: give a PCI address (0000:03:00.0), or a DPDK virtual device (crypto_openssl0, "
-          "compress_isal0, dma_skeleton0; arguments after a comma)");
+      throw Error("device '" + name +
+                  "' is not a device name: give a PCI address (0000:03:00.0), or a DPDK virtual device (crypto_openssl0, "
+                  "compress_isal0, dma_skeleton0; arguments after a comma)");
     }
     if (is_pci) {
       const auto lower = [](unsigned char c) { return static_cast<char>(std::tolower(c)); };

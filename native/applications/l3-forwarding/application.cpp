@@ -171,8 +171,7 @@ class L3Forwarding final : public Application {
       const bool same = ours.next(made) && made.bytes.size() == kEthernet + packet.size() &&
                         std::equal(packet.begin(), packet.end(), made.bytes.begin() + kEthernet) &&
                         wire::u8(made.bytes, 5) == hop && wire::u8(made.bytes, 11) == hop;
-      if (!same)
-        throw Error("l3-forwarding: frame " + std::to_string(number) + " of " + path.string() + ": the output is wrong");
+      if (!same) throw Error("l3-forwarding: frame " + std::to_string(number) + " of " + path.string() + ": the output is wrong");
       ++hops[hop].packets;
       hops[hop].bytes += packet.size();
     }

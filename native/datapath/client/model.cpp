@@ -56,8 +56,7 @@ void check(const TrafficSpec& spec, const Layout& layout) {
     }
   }
   if (spec.segments > 1 && spec.protocol != "tcp") {
-    throw Error("traffic/segments: " + std::to_string(spec.segments) +
-                " segments of a message need TCP; set protocol to tcp");
+    throw Error("traffic/segments: " + std::to_string(spec.segments) + " segments of a message need TCP; set protocol to tcp");
   }
   if (spec.segments == 1 && (spec.retransmit_share > 0 || spec.overlap_share > 0)) {
     throw Error("traffic/" + std::string(spec.retransmit_share > 0 ? "retransmit_share" : "overlap_share") +

@@ -34,8 +34,7 @@ void dump(const FlowTable& table, KeyKind kind, const std::string& folder, bool 
     file.write(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   });
   if (!file.flush())
-    throw Error("flow-table: cannot write " + path + ": " + std::strerror(errno) +
-                "; name a writable folder with free space");
+    throw Error("flow-table: cannot write " + path + ": " + std::strerror(errno) + "; name a writable folder with free space");
 }
 
 }  // namespace dpubench::datapath::flow_table
