@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
     Table, Faults,
     testing::Values(FaultCase{"wrong", "verify", "output differs"}, FaultCase{"wrong-later", "measure", "output differs"},
                     FaultCase{"idle", "verify", "left it unprocessed"}, FaultCase{"idle-later", "measure", "left it unprocessed"},
-                    FaultCase{"overruns", "verify", "past its 32 bytes"}, FaultCase{"boasts", "verify", "claims 33 bytes"},
+                    FaultCase{"overruns", "verify", "past its 32 bytes"}, FaultCase{"boasts", "verify", "reports 33 bytes"},
                     FaultCase{"mute", "verify", "did not say"}, FaultCase{"scribbles", "verify", "wrote to its input"},
                     FaultCase{"scribbles-later", "measure", "wrote to its input"}, FaultCase{"rejects", "verify", "status 1"},
                     FaultCase{"throws", "prepare", "no key of that name"},

@@ -87,10 +87,10 @@ def test_undecided_distinct_messages_are_an_answer_only_where_the_machine_scatte
 def test_further_rounds_of_distinct_messages_measure_only_what_they_may_decide() -> None:
     """Point ``a`` is decided, ``b`` is not; a round with both would take twice as long."""
     rng, measured = np.random.default_rng(1), Measured()
-    for point, scatter in (("a", 0.001), ("b", 0.02)):
+    for point, scatter in (("a", 0.001), ("b", 0.04)):
         for number in range(3):
             for name in (point, point + distinct.TWICE):
-                windows = {(cycle, half): 1e6 * float(np.exp(rng.normal(0.0, scatter))) for cycle in range(4) for half in (0, 1)}
+                windows = {(cycle, half): 1e6 * float(np.exp(rng.normal(0.0, scatter))) for cycle in range(8) for half in (0, 1)}
                 measured.rates[name][number].update(windows)
     group = common.group("deflate", {}, {"a": "isal", "b": "zlib"})
     still = distinct._still_open(group, measured)

@@ -211,7 +211,7 @@ TEST(PortPeer, DISABLED_Side) {
       const std::unique_ptr<Port> port = open_port(spec.port, {pool, spec.queues, spec.max_frame});
       std::printf("%s\n%s: %s\n", kReady, port->info().driver.c_str(), port->info().detail.c_str());
       std::fflush(stdout);
-      ASSERT_TRUE(poll_until(spec.patience_s, [&] { return port->is_up(); })) << "the other side did not come";
+      ASSERT_TRUE(poll_until(spec.patience_s, [&] { return port->is_up(); })) << "the other side did not connect";
       if (spec.task == "echo") {
         echo(*port, spec);
       } else if (spec.task == "flood") {

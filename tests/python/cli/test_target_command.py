@@ -45,7 +45,7 @@ WRONG_COMMANDS = [
     (("add", "a b", "SPEC"), 2, "cannot name a target"),
     (("add", "../x", "SPEC"), 2, "cannot name a target"),
     (("add", "x", "telnet://h"), 2, "does not begin with a kind of target"),
-    (("add", "x", "local", "--directory", "/x"), 2, "only ssh targets take a directory or a bundle"),
+    (("add", "x", "local", "--directory", "/x"), 2, "a target of kind local takes no directory: remove it"),
     (("add", "x", "local:cpus=z"), 2, "neither a CPU nor a range"),
     (("add", "dev", "ssh://elsewhere"), 2, "remove it first with `dpubench target remove dev`"),
     (("add", "x", "SPEC", "--directory", "a\nb"), 2, "cannot be used: choose another folder"),

@@ -127,7 +127,7 @@ def test_a_bundle_under_way_when_the_command_is_stopped(away: Bench, sshd: Sshd,
     assert process.poll() is None and sshd.sessions()
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and "dpubench: interrupted" in errors and "Traceback" not in errors, errors
+    assert process.returncode == 130 and "dpubench: stopped by SIG" in errors and "Traceback" not in errors, errors
     assert gone(sshd)
     assert list((sshd.home / "bundles").iterdir()) == [] and not (away.results / "r").exists()
 

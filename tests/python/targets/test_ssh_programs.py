@@ -151,9 +151,9 @@ def test_an_agent_that_only_makes_noise_or_nothing(sshd: Sshd, make: Callable[..
     target.close()
     (there,) = (sshd.home / "bundles").iterdir()
     (there / "agent").write_text("#!/bin/sh\nexec yes\n")
-    with pytest.raises(TargetLost, match="is no dpubench-agent: it printed"):
+    with pytest.raises(TargetLost, match="is not dpubench-agent: it printed"):
         target.place([there / "agent"])
-    with Worker(target, "dpubench-operators", [], **LIMITS) as worker, pytest.raises(TargetLost, match="is no dpubench-agent"):
+    with Worker(target, "dpubench-operators", [], **LIMITS) as worker, pytest.raises(TargetLost, match="is not dpubench-agent"):
         worker.next_event()
     (there / "agent").write_text("#!/bin/sh\nexec sleep 600\n")
     monkeypatch.setattr(agent, "ANSWER_S", 0.5)

@@ -213,7 +213,7 @@ def test_a_target_whose_program_breaks_leaves_the_others(bench: Bench) -> None:
 def test_what_belongs_to_this_machine_is_refused_elsewhere(bench: Bench) -> None:
     for option in (("--engine-dir", str(bench.folder)), ("--against", str(bench.programs))):
         done = bench("run", "--target", "local", "--target", f"local:cpus={CPUS[0]}", *option)
-        assert done.returncode == 2 and f"{option[0]}: is of this machine" in done.stderr
+        assert done.returncode == 2 and f"{option[0]} works only with target local: remove --target local:cpus={CPUS[0]}" in done.stderr
     done = bench("run", "--target", "local", "--target", "local")
     assert done.returncode == 2 and "--target local: is given twice" in done.stderr
 

@@ -309,7 +309,7 @@ def test_operators_are_measured_with_what_the_machine_counts(tmp_path: Path, mon
     assert (point.origin, point.labels) == ("measured", [measure.LABEL]) and point.instructions > 10_000_000  # task time in ns of two million digests
     assert all(value is None for name, value in point.characteristics.items() if name != "ipc")
     shown = text.show([analysed])
-    assert "not counted" in shown and "of 1 measurement" in shown and "modelled" not in shown
+    assert "not counted" in shown and "from 1 measurement" in shown and "modelled" not in shown
     page = (tmp_path / "r" / "report.html").read_text()
     assert "Nothing here was measured" not in page and "How operators behave on this machine" in page
 

@@ -145,7 +145,7 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
         (["--set", "server_cpus=500"], "need 501 CPUs, but there are"),
         (["--set", "placements=all-device"], "all-device needs a device that is not the host: --set device=TARGET"),
         (["--set", "placement=split"], "--set placement: plans of study 'end-to-end' have no such key; did you mean 'placements'?"),
-        (["--threads", "2"], "--threads: study 'end-to-end' has no such option; it has --workload, --engine, --size, --param, and any key"),
+        (["--threads", "2"], "--threads: study 'end-to-end' has no such option; it has --workload, --engine, --size, --param, and --set for any key"),
         (["--against", "x"], "--against: study 'end-to-end' has no such option"),
         (["--set", "rates"], "--set rates: write KEY=VALUE"),
         (["--set", "budget.x=1"], "--set budget.x: budget has no keys of its own"),

@@ -87,7 +87,7 @@ def test_searches_that_asked_for_different_things_are_not_compared() -> None:
     rows = {r.new: r for r in compare.compare(old, example_run(), 0.03)}
     ndr, pdr = (next(p.id for p in old.points if p.workload == "flow-table" and p.load == load) for load in ("NDR", "PDR"))
     assert rows[ndr].verdict == "not comparable"
-    assert "different things: NDR: no packet lost in at least 50 %" in rows[ndr].reason and "| NDR: no packet lost in any trial" in rows[ndr].reason
+    assert "different goals: NDR: no packet lost in at least 50 %" in rows[ndr].reason and "| NDR: no packet lost in any trial" in rows[ndr].reason
     assert rows[pdr].verdict in {"same", "undecided"}
 
 

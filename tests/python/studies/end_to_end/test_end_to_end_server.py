@@ -128,7 +128,7 @@ def _is_of_before(bench: Bench) -> None:
     assert bench("report", "r").returncode == 0
     page = (bench.results / "r" / "report.html").read_text()
     assert "but not the kernel" in page and "start=cold: the table was empty before each trial; the share of inserts is not known" in page
-    flat = record(point)
+    flat = record(point, summaries(bench.results / "r")[0])
     assert flat["server_cpu_share"] is None and flat["server_cpu_withheld"] == server_cpu.BEFORE and "start=cold" in flat["params"]
     assert bench("compare", "r", "r").returncode == 0
     assert bench("query", "SELECT count(*) FROM trials WHERE server_cpu IS NULL").returncode == 0
@@ -160,7 +160,7 @@ def test_both_starts_stand_side_by_side_with_their_share_of_inserts(bench: Bench
     assert "cold" in shown and "1 %" in shown
     told = bench("show", "r").stdout
     assert "inserts" in told and "start=cold" in told and "start=prefilled" in told
-    assert record(cold)["inserted_share"] == pytest.approx(0.01)
+    assert record(cold, summaries(bench.results / "r")[0])["inserted_share"] == pytest.approx(0.01)
     page = (bench.results / "r" / "report.html").read_text()
     assert "start=prefilled: the flows of the traffic were in the table before each trial; 0 % of the packets entered a flow." in page
     assert "start=cold: the table was empty before each trial; 1 % of the packets entered a flow." in page

@@ -83,10 +83,11 @@ def test_a_run_over_jobs_in_flight(real: RealBench) -> None:
     assert [p["id"].rpartition("/")[2] for p in run["points"]] == ["portable", "batches~32", "batches~96", "batches~1024"]
     assert [p["in_flight"] for p in run["points"]] == [0, 32, 96, 1024]
     assert [p["path"].get("in_flight") for p in run["points"]] == [None, 32, 96, 512], "the last as far as the device goes"
-    points = summarize(real.results / "r").points
+    analysed = summarize(real.results / "r")
+    points = analysed.points
     assert [p.in_flight for p in points] == [0, 32, 96, 1024] and [p.jobs_in_flight for p in points] == [0, 32, 96, 512]
     assert all(p.primary is not None and p.ratio_to_reference is not None for p in points), "each has figures of its own"
-    rows = [record(p) for p in points]
+    rows = [record(p, analysed) for p in points]
     assert [(r["driver"], r["device"], r["in_flight"]) for r in rows] == [("", "", 0)] + [("batch-driver", "batch0", n) for n in (32, 96, 512)]
     assert real("compare", "r", "r").returncode == 0
     # The stored plan repeats the run.
