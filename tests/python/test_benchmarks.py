@@ -85,12 +85,12 @@ def test_undecided_distinct_messages_are_an_answer_only_where_the_machine_scatte
 
 
 def test_further_rounds_of_distinct_messages_measure_only_what_they_may_decide() -> None:
-    """Point ``a`` is decided, ``b`` is not; a round with both would take twice as long."""
+    """Point ``a`` is decided, ``b`` lies at the limit; a round with both would take twice as long."""
     rng, measured = np.random.default_rng(1), Measured()
-    for point, scatter in (("a", 0.001), ("b", 0.04)):
+    for point, ratio in (("a", 1.0), ("b", 1 - distinct.MOST)):
         for number in range(3):
-            for name in (point, point + distinct.TWICE):
-                windows = {(cycle, half): 1e6 * float(np.exp(rng.normal(0.0, scatter))) for cycle in range(8) for half in (0, 1)}
+            for name, factor in ((point, 1.0), (point + distinct.TWICE, ratio)):
+                windows = {(cycle, half): factor * 1e6 * float(np.exp(rng.normal(0.0, 0.001))) for cycle in range(8) for half in (0, 1)}
                 measured.rates[name][number].update(windows)
     group = common.group("deflate", {}, {"a": "isal", "b": "zlib"})
     still = distinct._still_open(group, measured)

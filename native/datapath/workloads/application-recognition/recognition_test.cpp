@@ -229,7 +229,7 @@ TEST(Recognition, RefusesWhatCannotBeRightAndSaysWhatHelps) {
       [&] {
         static_cast<void>(bench.open({.stages = {"scan", "hash"}}));
       },
-      {"stage compress runs nowhere", "second port"});
+      {"stage compress does not run", "second port"});
   expect_error([&] { static_cast<void>(bench.open({.params = {{"mode", "guess"}}})); }, {"mode"});
   expect_error(
       [&] {
