@@ -35,7 +35,7 @@ class Point:
 
 @dataclass(slots=True)
 class PointSummary:
-    """A point with its figures as intervals over rounds (fresh processes)."""
+    """A point with its figures as intervals over rounds."""
 
     id: str
     parameters: dict[str, str]
