@@ -41,8 +41,10 @@ FLOWS: Final = 1000  #: flows of our client, which writes their headers anew; tx
 LEAST_MEMIF, LEAST_NULL, LEAST_FORWARD = 1.0, 0.7, 0.9
 #: Pairs of stretches of a side in a round. A link of shared memory has a fast and a slow state (up to four times as long per packet). The state
 #: depends on how far apart both ends happen to be, and stays from the link's beginning. All stretches count, since a user meets both states. The
-#: bench publishes the share of fast ones.
-CYCLES: Final = 3
+#: bench publishes the share of fast ones. One pair is enough: each stretch has a link of its own, so that further pairs tell as much as further rounds.
+CYCLES: Final = 1
+#: Most further sets of rounds of a frame size that is undecided. Each stretch starts both programs, which takes longer than measuring.
+MORE_TIMES: Final = 2
 #: A stretch is fast if its rate is at least this share of the fastest stretch's rate on both sides.
 FAST: Final = 0.5
 #: Factor on the number of rounds on such a link: its rates scatter by the number of slow stretches of a side.
@@ -333,10 +335,13 @@ def _compared(bench: Bench, claim: str, run: Callable[[Bench, Place, int, Rates,
         raise RuntimeError("needs two CPUs: one for each end of the link")
     place = Place(cpus[1], cpus[0], bench.scratch / "memif")
     rates: Rates = defaultdict(lambda: defaultdict(dict))
-    rounds, cycles = (2, 1) if bench.quick else (times * bench.rounds, CYCLES)
+    rounds = 2 if bench.quick else times * bench.rounds
     for size in SIZES:
-        for number in range(rounds):
-            run(bench, place, size, rates, [(number, cycle) for cycle in range(cycles)])
+        for begin in range(0, rounds * (1 if bench.quick else 1 + MORE_TIMES), rounds):
+            for number in range(begin, begin + rounds):
+                run(bench, place, size, rates, [(number, cycle) for cycle in range(CYCLES)])
+            if common.at_least(statistics.ratio_interval(means(rates[f"ours {size}"], rates[f"theirs {size}"])), least) != "undecided":
+                break
     found: dict[int, Interval] = {}
     details: dict[str, dict[str, Any]] = {}
     for size in SIZES:
