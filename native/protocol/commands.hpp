@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace dpubench::datapath {
+namespace dpubench::protocol {
 
 /// The command lines of a program. While the object lives, SIGTERM, SIGINT and SIGHUP end the input instead of the program, so
 /// that the program closes its ports in good order. Make it before any thread starts, so that all threads block these signals.
@@ -29,4 +29,4 @@ class Commands {
   std::string read_;  ///< input that was read and is not taken yet
 };
 
-}  // namespace dpubench::datapath
+}  // namespace dpubench::protocol

@@ -1,4 +1,4 @@
-#include "datapath/commands.hpp"
+#include "protocol/commands.hpp"
 
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 
-namespace dpubench::datapath {
+namespace dpubench::protocol {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
@@ -74,4 +74,4 @@ std::optional<std::string> Commands::next() {
   }
 }
 
-}  // namespace dpubench::datapath
+}  // namespace dpubench::protocol
