@@ -98,7 +98,12 @@ json catalog() {
                      {"path", path.string()},
                      {"version", path.empty() ? "" : version_of(tool, path)}});
   }
+  json verbs = json::array();
+  std::error_code error;
+  for (fs::directory_iterator it("/sys/class/infiniband", error), end; !error && it != end; it.increment(error))
+    verbs.push_back(it->path().filename().string());
   return {{"tools", std::move(found)},
+          {"verbs_devices", std::move(verbs)},
           {"root", geteuid() == 0},
           {"online_cpus", sysconf(_SC_NPROCESSORS_ONLN)},
           {"usable_cpus", usable_cpus()}};

@@ -30,7 +30,7 @@ std::filesystem::path path_of(const Tool& tool);
 std::string version_in(std::string_view text);
 
 /// Return the catalog of `--list`: the tools with path, package and version (empty where they are missing), whether programs run
-/// as root, and the CPUs that they may use.
+/// as root, the CPUs that they may use, and the devices for RDMA verbs.
 nlohmann::json catalog();
 
 }  // namespace dpubench::tools

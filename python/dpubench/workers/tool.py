@@ -47,6 +47,7 @@ class Present:
     root: bool  #: whether they run as root
     online_cpus: int
     usable_cpus: list[int]
+    verbs_devices: list[str]  #: devices for RDMA, by the kernel's names
 
     def lack(self, name: str) -> str:
         """Return why the program ``name`` cannot run there, with a remedy; empty if it can."""
@@ -67,7 +68,8 @@ def present(target: Target) -> Present:
         )
     catalog = hello["catalog"]
     tools = {entry["name"]: Found(entry["path"], entry["version"], entry["package"]) for entry in catalog["tools"]}
-    return Present({k: v for k, v in hello.items() if k != "catalog"}, tools, catalog["root"], catalog["online_cpus"], list(catalog["usable_cpus"]))
+    facts = (catalog["root"], catalog["online_cpus"], list(catalog["usable_cpus"]), list(catalog["verbs_devices"]))
+    return Present({k: v for k, v in hello.items() if k != "catalog"}, tools, *facts)
 
 
 @dataclass(frozen=True, kw_only=True)
