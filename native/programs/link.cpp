@@ -43,7 +43,11 @@ void run_on(int cpu) {
 }
 
 json told(const char* name, const Taken& taken) {
-  return {{"event", name}, {"elapsed_ns", taken.elapsed_ns}, {"cpu_ns", taken.cpu_ns}};
+  return {{"event", name},
+          {"elapsed_ns", taken.elapsed_ns},
+          {"cpu_ns", taken.cpu_ns},
+          {"cpu_before", taken.cpu_before},
+          {"cpu_after", taken.cpu_after}};
 }
 
 json told_transfer(const char* name, const Transferred& done, const std::string& cipher) {
