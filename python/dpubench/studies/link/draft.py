@@ -118,7 +118,7 @@ def _points(plan: Plan, ends: Ends) -> Iterator[Point]:
                 whole = {"test": parameters["test"], "from": sender.name, "to": receiver.name, **parameters}
                 name = ",".join(f"{k}={v}" for k, v in parameters.items() if k != "test")
                 point = f"{whole['test']}/{sender.name}>{receiver.name}" + (f"/{name}" if name else "")
-                yield Point(point, whole, _unavailable(whole, sender, receiver))
+                yield Point(point, whole, measure.unsuitable(whole) or _unavailable(whole, sender, receiver))
 
 
 def _parameters(plan: Plan) -> Iterator[dict[str, str]]:
