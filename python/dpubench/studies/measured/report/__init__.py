@@ -11,7 +11,7 @@ from dpubench.report import frame
 from dpubench.report.machine import bibtex, run_info
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
 from dpubench.report.troubles import LISTED, warning_groups
-from dpubench.studies.measured import figures, text
+from dpubench.studies.measured import charts, text
 from dpubench.studies.measured.model import RunSummary
 from dpubench.studies.measured.text import PointsTable
 
@@ -85,13 +85,13 @@ def build(runs: list[RunSummary], baseline: str | None = None) -> Page:
         failures_more=max(0, len(failures) - LISTED),
         unavailable=unavailable,
         bibtex=bibtex(runs, infos),
-        data={"study": runs[0].study, "figures": [_figures(run) for run in runs]},
+        data={"study": runs[0].study, "charts": [_charts(run) for run in runs]},
     )
 
 
-def _figures(run: RunSummary) -> list[dict[str, Any]]:
-    """Return the figures of ``run`` as data, each with the run's name and label."""
-    return [figure | {"run": run.name, "label": run.label} for figure in figures.drawn(run, figures.declared(run.study))]
+def _charts(run: RunSummary) -> list[dict[str, Any]]:
+    """Return the charts of ``run`` as data, each with the run's name and label."""
+    return [chart | {"run": run.name, "label": run.label} for chart in charts.drawn(run, charts.declared(run.study))]
 
 
 def _better(run: RunSummary) -> list[tuple[str, str]]:

@@ -65,7 +65,7 @@
     return h("table", { class: "values" }, h("thead", {}, h("tr", {}, ...columns(figure).map((c) => h("th", { scope: "col" }, c)))), h("tbody", {}, ...rows(figure).map((r) => h("tr", {}, ...r.map((v) => h("td", { class: typeof v === "number" ? "num" : false }, cell(v)))))));
   }
   function draw(holder) {
-    const figures = data.figures[Number(holder.dataset.index)];
+    const figures = data.charts[Number(holder.dataset.index)];
     holder.replaceChildren(...figures.map((figure) => h("figure", { class: "plot" },
       h("figcaption", {}, figure.title, h("span", { class: "downloads" }, ...["svg", "png", "pdf", "csv"].map((format) => h("button", { type: "button", "aria-label": `Download ${figure.title} as ${format.toUpperCase()}`, click: () => download(figure, format).catch(failing("Download")) }, format.toUpperCase())))),
       h("div", { class: "canvas", role: "img", "aria-label": `${figure.title}. The numbers are in the table below the figure.` }),
