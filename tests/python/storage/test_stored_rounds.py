@@ -38,5 +38,5 @@ def test_a_round_that_does_not_hold_what_it_should_is_named(tmp_path: Path, kind
     if event != kind.removesuffix("s"):
         assert READERS[kind](run) == READERS[kind](STORED / kind)
         return
-    with pytest.raises(DamagedRunError, match="damaged .*; move its file away to go on without it"):
+    with pytest.raises(DamagedRunError, match=r"damaged .*; move its file away to go on without it"):
         READERS[kind](run)
