@@ -76,14 +76,18 @@ class Export:
 
         pq.write_table(self.table(runs), path)
 
-    def anonymous(self, runs: Sequence[Any]) -> list[Any]:
+    def target_names(self, runs: Sequence[Any]) -> list[str]:
+        """Return the targets of ``runs`` that an anonymous copy renames, each once."""
+        return list(dict.fromkeys(name for run in runs for name in self.targets(run) if name not in ("local", "")))
+
+    def anonymous(self, runs: Sequence[Any], names: Sequence[str] | None = None) -> list[Any]:
         """Return copies without host and user names, paths, addresses and serial numbers.
 
-        The CPU model stays, because figures mean nothing without it. Targets become ``target-1``, ``target-2``, ... in order of appearance, the same
-        in all runs.
+        The CPU model stays, because figures mean nothing without it. Targets become ``target-1``, ``target-2``, ... in the order of ``names``, by
+        default that of their appearance in ``runs``.
         """
-        names = dict.fromkeys(name for run in runs for name in self.targets(run) if name not in ("local", ""))
-        scrub = formats.scrubber([run.machine for run in runs], {name: f"target-{i}" for i, name in enumerate(names, 1)})
+        renamed = {name: f"target-{i}" for i, name in enumerate(self.target_names(runs) if names is None else names, 1)}
+        scrub = formats.scrubber([run.machine for run in runs], renamed)
         copies = []
         for run in runs:
             copy = formats.scrubbed(run, scrub)

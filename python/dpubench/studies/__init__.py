@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from contextlib import ExitStack
 
-    from dpubench.analysis.model import Comparison
+    from dpubench.analysis.model import Comparison, Figure
     from dpubench.analysis.movement import Movement
     from dpubench.anchors import Anchor
     from dpubench.plans.load import Where
@@ -97,8 +97,17 @@ class Study(Protocol):
     def to_parquet(self, runs: Sequence[Any], path: Path) -> None:
         """Write a Parquet file to ``path``, one row per point."""
 
-    def anonymous(self, runs: Sequence[Any]) -> list[Any]:
-        """Return copies of ``runs`` without data that identifies the machine or its owner."""
+    def target_names(self, runs: Sequence[Any]) -> list[str]:
+        """Return the targets of ``runs`` that anonymous copies rename."""
+
+    def anonymous(self, runs: Sequence[Any], names: Sequence[str] | None = None) -> list[Any]:
+        """Return copies of ``runs`` without data that identifies the machine or its owner.
+
+        ``names``: the targets in the order of their new names, where runs of other studies stand beside these.
+        """
+
+    def figures(self, runs: Sequence[Any]) -> list[Figure]:
+        """Return the points of ``runs`` in the form that all studies share: a figure for each quantity of each point."""
 
     def compare(self, old: Sequence[Any], new: Sequence[Any] | None, effect: float, best: bool | None) -> list[Part]:
         """Return the comparisons of ``new`` with ``old``, or those within ``old`` if ``new`` is None. ``best``: see ``dpubench compare``.

@@ -1,4 +1,4 @@
-"""Base class of a study whose parts are modules of its package: ``draft``, ``tell``, ``summary``, ``text``, ``export``, ``compare``, ``report``."""
+"""Base class of a study whose parts are modules of its package: ``draft``, ``summary``, ``figures``, ``export`` and so on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from dpubench.studies import Part, Request, check_names
 
 if TYPE_CHECKING:
+    from dpubench.analysis.model import Figure
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
     from dpubench.run.session import Draft, Ending, Told
@@ -93,9 +94,16 @@ class PackagedStudy:
     def to_parquet(self, runs: Sequence[Any], path: Path) -> None:
         self._module("export").EXPORT.write_parquet(runs, path)
 
-    def anonymous(self, runs: Sequence[Any]) -> list[Any]:
-        copies: list[Any] = self._module("export").EXPORT.anonymous(runs)
+    def target_names(self, runs: Sequence[Any]) -> list[str]:
+        found: list[str] = self._module("export").EXPORT.target_names(runs)
+        return found
+
+    def anonymous(self, runs: Sequence[Any], names: Sequence[str] | None = None) -> list[Any]:
+        copies: list[Any] = self._module("export").EXPORT.anonymous(runs, names)
         return copies
+
+    def figures(self, runs: Sequence[Any]) -> list[Figure]:
+        return [figure for run in runs for figure in self._module("figures").figures(run)]
 
     def compare(self, old: Sequence[Any], new: Sequence[Any] | None, effect: float, best: bool | None) -> list[Part]:
         parts: list[Part] = self._module("compare").compared(old, new, effect, best)

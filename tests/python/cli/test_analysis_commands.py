@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import scripted_trials
 import typer
 from dpubench.analysis.model import EMULATED
 from dpubench.cli.compare import compare
@@ -207,6 +208,51 @@ def test_fail_on_regression(results: Path) -> None:
     ],
 )
 def test_mistakes_are_named(results: Path, arguments: list[str], message: str) -> None:
+    assert message in refused(results, *arguments)
+
+
+# --------------------------------------------------------------------------- figures of several studies
+
+
+@pytest.fixture(scope="module")
+def trials(results: Path) -> str:
+    """Write a run of study end-to-end beside the folder of runs; return its name there."""
+    scripted_trials.run_directory(results.parent / "trials", [[scripted_trials.trial(1e6, round_=i)] for i in range(6)])
+    return "../trials"
+
+
+def test_figures_of_runs_of_several_studies_are_one_table(results: Path, trials: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(call(results, "export", "old", trials, "set", "--figures", "--csv"))))
+    told = json.loads(call(results, "export", "old", trials, "set", "--figures", "--json"))["figures"]
+    assert [(r["study"], r["run"], r["point"], r["quantity"]) for r in rows] == [(f["study"], f["run"], f["point"], f["quantity"]) for f in told]
+    assert list(dict.fromkeys((r["study"], r["run"]) for r in rows))[:3] == [
+        ("operators", "old"),
+        ("end-to-end", "made-up"),
+        ("operators", "set@local"),
+    ]
+    one = list(csv.DictReader(io.StringIO(call(results, "export", "old", "--csv"))))
+    rates = [r for r in rows if r["run"] == "old" and r["quantity"] == "ops_per_s"]
+    assert [(r["point"], r["value"]) for r in rates] == [(r["id"], "" if r["failure"] else r["ops_per_s"]) for r in one]
+    assert {r["origin"] for r in rows if r["run"] == "set@qemu:aarch64"} == {"emulated"}
+    assert not any(r["value"] for r in rows if r["origin"] == "emulated" and r["unit"] in ("ns", "operations/s", "Gb/s", "Mops/s", "kops/s"))
+
+
+def test_anonymous_figures_give_each_target_one_name(results: Path, trials: str) -> None:
+    text = call(results, "export", "set", trials, "later", "--figures", "--csv", "--anonymous")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {r["target"] for r in rows} == {"local", "target-1", "target-2", "target-3"} and "bf2" not in text
+    assert {r["target"] for r in rows if r["run"].startswith("later@")} == {"local", "target-1"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["export", "old", "new", "--csv"], "2 runs: name one run, or export the figures of all with --figures"),
+        (["export", "old", "--figures", "--latex"], "--figures: choose --csv or --json"),
+        (["export", "old", "--figures"], "choose one of --csv"),
+    ],
+)
+def test_mistakes_of_figures_are_named(results: Path, arguments: list[str], message: str) -> None:
     assert message in refused(results, *arguments)
 
 

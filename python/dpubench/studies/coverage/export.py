@@ -15,6 +15,7 @@ from dpubench.analysis.formats import spread
 from dpubench.analysis.model import Interval
 from dpubench.simulation.characteristics import CHARACTERISTICS
 from dpubench.studies.coverage import wording
+from dpubench.studies.coverage.figures import SHARE_INSIDE
 from dpubench.studies.coverage.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
 
@@ -47,7 +48,7 @@ def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
         "phases_inside": covered.inside if covered else None,
         "phases_near": covered.near if covered else None,
     }
-    row |= spread("share_inside", share)
+    row |= spread(SHARE_INSIDE.name, share)
     row |= {
         "median_distance_outside": formats.plain(covered.median_distance) if covered else None,
         "largest_distance_outside": formats.plain(covered.largest_distance) if covered else None,

@@ -15,6 +15,7 @@ from dpubench.analysis.digits import significant
 from dpubench.analysis.export import Export, words
 from dpubench.analysis.formats import latex, latex_comment, number, plain, spread
 from dpubench.analysis.model import Interval
+from dpubench.studies.operators.figures import INTERVALS
 from dpubench.studies.operators.model import PointSummary, RunSummary
 
 if TYPE_CHECKING:
@@ -22,17 +23,6 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "dpubench.export/1"
 SET_SCHEMA: Final = "dpubench.export-set/1"
-_INTERVALS: Final = (
-    "ops_per_s",
-    "ns_per_op",
-    "gbps",
-    "primary",
-    "cycles_per_op",
-    "energy_nj_per_op",
-    "canary_ratio",
-    "ratio_to_reference",
-    "ratio_to_next_best",
-)
 _TEXT: Final = (
     "id",
     "operator",
@@ -110,8 +100,8 @@ def _record(point: PointSummary, label: str) -> dict[str, Any]:
         "windows": point.windows,
         "layouts": point.layouts,
     }
-    for name in _INTERVALS:
-        row |= spread(name, getattr(point, name))
+    for quantity in INTERVALS:
+        row |= spread(quantity.name, getattr(point, quantity.name))
     row |= {
         "primary_unit": point.primary_unit,
         "cycles_source": point.cycles_source,
@@ -237,9 +227,9 @@ class _Export(Export):
         name, told = (SET_SCHEMA, described) if runs[0].run_set else (SCHEMA, described[0])
         return pa.table(columns).replace_schema_metadata({name: json.dumps(told, allow_nan=False)})
 
-    def anonymous(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
+    def anonymous(self, runs: Sequence[RunSummary], names: Sequence[str] | None = None) -> list[RunSummary]:
         """Return copies that identify nobody, without the addresses of devices."""
-        return [dataclasses.replace(copy, devices=[]) for copy in super().anonymous(runs)]
+        return [dataclasses.replace(copy, devices=[]) for copy in super().anonymous(runs, names)]
 
 
 def record_columns() -> tuple[str, ...]:
