@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpubench.anchors import Anchor
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
+    from dpubench.report.frame import Section
     from dpubench.run.session import Draft, Ending, Told
     from dpubench.storage.runs import KeptRun, Reading, RunDirectory, RunWriter
 
@@ -115,8 +116,8 @@ class Study(Protocol):
         @raises UserError
         """
 
-    def write_report(self, runs: list[Any], output: Path, baseline: str | None = None, pairing: str = "best") -> None:
-        """Write the HTML report to ``output``. @raises ValueError without runs or with an unknown baseline; OSError when it cannot be written"""
+    def section(self, runs: list[Any], baseline: str | None = None, pairing: str = "best") -> Section:
+        """Return the report of ``runs``, to be written alone or beside others. @raises ValueError without runs or with an unknown baseline"""
 
 
 class Part(NamedTuple):

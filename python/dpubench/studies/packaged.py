@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dpubench.analysis.model import Figure
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
+    from dpubench.report.frame import Section
     from dpubench.run.session import Draft, Ending, Told
     from dpubench.storage.runs import KeptRun, Reading, RunWriter
 
@@ -109,6 +110,7 @@ class PackagedStudy:
         parts: list[Part] = self._module("compare").compared(old, new, effect, best)
         return parts
 
-    def write_report(self, runs: list[Any], output: Path, baseline: str | None = None, pairing: str = "best") -> None:
-        """Write the HTML report. Ignore ``pairing``, except in a study that compares engines."""
-        self._module("report").write(runs, output, baseline)
+    def section(self, runs: list[Any], baseline: str | None = None, pairing: str = "best") -> Section:
+        """Return the report. Ignore ``pairing``, except in a study that compares engines."""
+        found: Section = self._module("report").section(runs, baseline)
+        return found

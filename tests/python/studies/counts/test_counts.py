@@ -19,6 +19,7 @@ from dpubench.bundles import cache as bundle_cache
 from dpubench.cli.compare import compare as compare_command
 from dpubench.errors import Exit, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan, plan_text, read_plan
+from dpubench.report import frame
 from dpubench.run import session
 from dpubench.simulation import _capture, counts
 from dpubench.storage.runs import RunDirectory
@@ -300,13 +301,13 @@ def test_what_did_other_work_is_not_compared(point: dict[str, Any], run: dict[st
 
 def test_no_word_of_a_time_stands_beside_a_count(tmp_path: Path) -> None:
     run = a_run("a", a_point("x", 12_345, 12_345), a_point("y", 100, 130, 110), a_point("z", failure="it crashed"))
-    page = report.render(report.build([run]))
+    page = frame.render([report.section([run])])
     shown = text.show([run])
     for told in (page.split("<main>")[1].split("</main>")[0], shown):
         assert "123.45" in told and "exact" in told and "differs by 26 % in 3 counts" in told and "it crashed" in told
         assert "the CPU lacks AVX-512F" in told
     assert "ops/s" not in shown and "ns" not in shown.replace("instructions", "").split()
-    report.write([run], tmp_path / "r.html")
+    frame.write([report.section([run])], tmp_path / "r.html")
     assert (tmp_path / "r.html").stat().st_size > 1000
 
 

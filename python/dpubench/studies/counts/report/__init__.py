@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis import warnings
-from dpubench.report import frame
+from dpubench.report.frame import Section
 from dpubench.report.machine import bibtex, run_info
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
 from dpubench.report.troubles import LISTED, warning_groups
@@ -55,21 +55,13 @@ class Page:
     data: dict[str, Any]
 
 
-def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it atomically. ``baseline`` names the run that comes first.
-
-    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
-    """
-    frame.save(render(build(runs, baseline)), output)
-
-
-def render(page: Page) -> str:
-    """Return the page as HTML."""
+def section(runs: Sequence[RunSummary], baseline: str | None = None) -> Section:
+    """Return the report of ``runs``; ``baseline`` names the run that comes first. @raises ValueError without runs, or if none has that name"""
     filters: dict[str, Callable[..., Any]] = {
         "per_op": wording.per_op_text, "repeats": wording.repeats_text, "cycles": wording.cycles_text, "parameters": wording.parameters_text,
         "path": wording.path_text, "capitalized": shared.capitalized,
     }  # fmt: skip
-    return frame.render(page, page.all_runs[0].version, HERE, filters, shared.HERE)
+    return Section("counts", build(runs, baseline), HERE, filters, shared.HERE)
 
 
 def build(all_runs: Sequence[RunSummary], baseline: str | None = None) -> Page:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dpubench.analysis import warnings
 from dpubench.analysis.export import words
-from dpubench.report import frame
+from dpubench.report.frame import Section
 from dpubench.report.machine import bibtex, run_info
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
 from dpubench.report.troubles import LISTED, warning_groups
@@ -43,13 +43,10 @@ class Page:
     data: dict[str, Any]
 
 
-def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it atomically. ``baseline`` names the run that comes first.
-
-    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
-    """
+def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
+    """Return the report of ``runs``; ``baseline`` names the run that comes first. @raises ValueError without runs, or if none has that name"""
     page = build(runs, baseline)
-    frame.save(frame.render(page, page.all_runs[0].version, HERE, {"words": words, "remarks": text.remarks}), output)
+    return Section(runs[0].study, page, HERE, {"words": words, "remarks": text.remarks})
 
 
 def build(runs: list[RunSummary], baseline: str | None = None) -> Page:
