@@ -465,6 +465,18 @@ def find_run(run: str, results: Path) -> RunDirectory:
     raise UserError(f"unknown run '{run}' (looked for it as a path and in {results}){nearest(run, known)}")
 
 
+def runs_in(results: Path) -> list[Path]:
+    """Return the directories of runs and sets in ``results``, sorted by name and without links such as ``latest``.
+
+    A ``results`` that is itself a run is the only one.
+    """
+    if (results / "run.json").is_file():
+        return [results]
+    if not results.is_dir():
+        raise UserError(f"{results}: no such directory: name a run or a directory of runs")
+    return sorted(p for p in results.iterdir() if (p / "run.json").is_file() and not p.is_symlink())
+
+
 def _run_at(run: str, results: Path) -> RunDirectory | None:
     for path in (Path(run), results / run):
         if run and (path / "run.json").is_file() and (path != Path(run) or os.sep in run or path.is_dir()):
