@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def export(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="A run's name or path, 'latest', or NAME@target; with --figures also several.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN", help="A run's name or path, 'latest', or NAME@target; with --figures also several, or directories of runs."),
+    ],
     as_csv: Annotated[bool, typer.Option("--csv", help="CSV, one line per point.")] = False,
     as_parquet: Annotated[bool, typer.Option("--parquet", help="Parquet, one row per point; needs --output.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON of the whole analysed run.")] = False,
@@ -33,17 +36,17 @@ def export(
     from dpubench import studies
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
-    from dpubench.storage.runs import find_run, writing
+    from dpubench.storage.runs import find_runs, writing
 
     if [as_csv, as_parquet, as_json, as_latex].count(True) != 1:
         raise UserError("choose one of --csv, --parquet, --json, --latex")
     if figures and not (as_csv or as_json):
         raise UserError("--figures: choose --csv or --json")
-    if len(runs) > 1 and not figures:
-        raise UserError(f"{len(runs)} runs: name one run, or export the figures of all with --figures")
     if as_parquet and output is None:
         raise UserError("--parquet cannot be printed as text: name a file with --output FILE")
-    found = [find_run(run, results_directory(results)) for run in runs]
+    found = [one for run in runs for one in find_runs(run, results_directory(results))]
+    if len(found) > 1 and not figures:
+        raise UserError(f"{len(found)} runs: name one run, or export the figures of all with --figures")
     if figures:
         made = _figures(found, anonymous, as_json)
     else:

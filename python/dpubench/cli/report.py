@@ -20,7 +20,10 @@ _PAIRINGS = {"best-engine": "best", "same-engine": "same"}
 
 def command(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN", help="Runs: paths, names, NAME@target, or 'latest' (default).", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN", help="Runs, of any studies: paths, names, NAME@target, directories of runs, or 'latest' (default).", show_default=False
+        ),
     ] = None,
     baseline: Annotated[
         str | None,
@@ -38,13 +41,13 @@ def command(
     from dpubench.cli import results_directory
     from dpubench.errors import EnvironmentFault, UserError, nearest
     from dpubench.report import frame
-    from dpubench.storage.runs import find_run
+    from dpubench.storage.runs import find_run, find_runs
     from dpubench.terminal import print_json
 
     if pairing not in _PAIRINGS:
         raise UserError(f"--pairing {pairing}: unknown pairing{nearest(pairing, _PAIRINGS)}")
     folder = results_directory(results)
-    chosen = [find_run(run, folder) for run in runs or ["latest"]]
+    chosen = [found for run in runs or ["latest"] for found in find_runs(run, folder)]
     analysed: dict[str, list[Any]] = {}  # by study, in the order in which the runs name them
     for found in chosen:
         study = studies.of_run(found)

@@ -465,6 +465,14 @@ def find_run(run: str, results: Path) -> RunDirectory:
     raise UserError(f"unknown run '{run}' (looked for it as a path and in {results}){nearest(run, known)}")
 
 
+def find_runs(run: str, results: Path) -> list[RunDirectory]:
+    """Return the run or set that :func:`find_run` finds, or every run in the directory ``run``. @raises UserError"""
+    folder = Path(run)
+    if folder.is_dir() and _run_at(run, results) is None and (found := runs_in(folder)):
+        return [RunDirectory(path.resolve()) for path in found]
+    return [find_run(run, results)]
+
+
 def runs_in(results: Path) -> list[Path]:
     """Return the directories of runs and sets in ``results``, sorted by name and without links such as ``latest``.
 

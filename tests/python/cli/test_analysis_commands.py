@@ -256,6 +256,69 @@ def test_mistakes_of_figures_are_named(results: Path, arguments: list[str], mess
     assert message in refused(results, *arguments)
 
 
+# --------------------------------------------------------------------------- runs of several studies
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the folders ``before`` and ``after``, with runs of studies operators and end-to-end; return their folder.
+
+    In both, run ``ops`` has the same name and ``trials-*`` is the only one of its study. Run ``more`` is in ``before`` alone. In ``after`` openssl's
+    sha256 is slower.
+    """
+    folder = tmp_path_factory.mktemp("sides")
+    slower = [replace(p, rate=p.rate * (0.7 if p.operator == "sha256" and p.engine == "openssl" else 1)) for p in POINTS]
+    for name, points, seed in (("before", POINTS, 1), ("after", slower, 2)):
+        write_run(folder / name / "ops", points, seed=seed, noise=QUIET)
+        trials = [[scripted_trials.trial(1e6, round_=i)] for i in range(6)]
+        scripted_trials.run_directory(folder / name / f"trials-{name}", trials)
+    write_run(folder / "before" / "more", POINTS[:2], seed=3, noise=QUIET)
+    return folder
+
+
+def compared(sides: Path, *arguments: str, status: int = 0) -> str:
+    return call(sides, "compare", str(sides / "before"), str(sides / "after"), *arguments, status=status)
+
+
+def test_runs_of_several_studies_are_compared_study_by_study(sides: Path) -> None:
+    told = json.loads(compared(sides, "--json"))
+    assert told["schema"] == "dpubench.comparison-set/1" and told["min_effects"] == {"operators": 0.03, "end-to-end": 0.03}
+    rows: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in told["rows"]:
+        rows.setdefault((row["study"], row["old_run"], row["new_run"]), []).append(row)
+    assert list(rows) == [("operators", "ops", "ops"), ("operators", "more", ""), ("end-to-end", "trials-before", "trials-after")]
+    assert len(rows["operators", "ops", "ops"]) >= len(POINTS) - 2 and "slower" in {r["verdict"] for r in rows["operators", "ops", "ops"]}
+    [alone] = rows["operators", "more", ""]
+    assert (alone["configuration"], alone["verdict"]) == ("every configuration", "not comparable")
+    assert alone["reason"] == f"{sides / 'after'} has other runs of study operators (ops): name two runs to compare them"
+    assert {m["study"] for m in told["machine"]} == {"operators"}
+    table = list(csv.DictReader(io.StringIO(compared(sides, "--csv"))))
+    assert [(r["study"], r["configuration"], r["verdict"]) for r in table] == [(r["study"], r["configuration"], r["verdict"]) for r in told["rows"]]
+    alone_again = json.loads(call(sides, "compare", str(sides / "before/ops"), str(sides / "after/ops"), "--json"))
+    assert [r | {"study": "operators", "old_run": "ops", "new_run": "ops"} for r in alone_again["rows"]] == rows["operators", "ops", "ops"]
+
+
+def test_each_comparison_of_several_is_titled_and_a_regression_of_one_fails(sides: Path) -> None:
+    text = compared(sides)
+    titles = [line for line in text.splitlines() if line.startswith("study ")]
+    assert titles == ["study operators: ops and ops", "study operators: more", "study end-to-end: trials-before and trials-after"]
+    assert "not comparable  every configuration" in text and "name two runs to compare them" in text
+    compared(sides, "--fail-on", "regression", status=3)
+    assert "--best-engine: study end-to-end compares points with the same engines" in compared(sides, "--best-engine")
+
+
+def test_runs_without_a_partner_are_refused_with_every_reason(sides: Path) -> None:
+    told = refused(sides, "compare", str(sides / "before/ops"), str(sides / "after/trials-after"))
+    assert f"{sides / 'after/trials-after'} has no run of study operators" in told
+    assert f"{sides / 'before/ops'} has no run of study end-to-end" in told and "only runs of one study can be compared" in told
+
+
+def test_a_directory_of_runs_stands_for_all_of_them(sides: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(call(sides, "export", str(sides / "before"), "--figures", "--csv"))))
+    assert {(r["study"], r["run"]) for r in rows} == {("operators", "ops"), ("operators", "more"), ("end-to-end", "made-up")}
+    assert "name one run" in refused(sides, "export", str(sides / "before"), "--csv")
+
+
 # --------------------------------------------------------------------------- export
 
 
