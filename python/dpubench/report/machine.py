@@ -108,8 +108,8 @@ def cpu_text(info: RunInfo) -> str:
     return info.cpu + (f" ({', '.join(counts)})" if counts else "")
 
 
-def bibtex(runs: Sequence[Described], infos: Sequence[RunInfo]) -> str:
-    """Return one BibTeX entry for each of ``runs``."""
+def bibtex(runs: Sequence[Described], infos: Sequence[RunInfo], note: str) -> str:
+    """Return one BibTeX entry for each of ``runs``; ``note`` says what was done, such as ``Measured``."""
 
     def clean(text: str) -> str:
         return "".join("\\" + c if c in "#$%&_{}" else c for c in text if c not in '\\~^"\r\n')
@@ -120,6 +120,6 @@ def bibtex(runs: Sequence[Described], infos: Sequence[RunInfo]) -> str:
         entries.append(
             f"@misc{{dpubench-{key},\n  title        = {{dpubench run {clean(run.name)}: study {clean(run.study)}, plan {clean(run.plan)}, "
             f"on {clean(cpu_text(info))}}},\n  howpublished = {{dpubench {clean(run.version)}, revision {clean(info.revision)}}},\n"
-            f"  year         = {{{clean(run.started[:4])}}},\n  note         = {{Measured {clean(run.started[:10])}. {clean(run.command)}}}\n}}"
+            f"  year         = {{{clean(run.started[:4])}}},\n  note         = {{{note} {clean(run.started[:10])}. {clean(run.command)}}}\n}}"
         )
     return "\n\n".join(entries)

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from dpubench.analysis import warnings
 from dpubench.report.frame import Section
-from dpubench.report.machine import bibtex, run_info
-from dpubench.report.page import RunInfo, Trouble, WarningGroup
-from dpubench.report.troubles import LISTED, warning_groups
+from dpubench.report.machine import run_info
+from dpubench.report.outline import baseline_first, outline
+from dpubench.report.page import Page as PageOfStudy
+from dpubench.report.page import RunInfo
 from dpubench.studies.counts import wording
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.modelled import report as shared
@@ -39,20 +40,11 @@ class RunPart:
     not_counted: list[tuple[str, list[tuple[str, str]]]]  #: reason -> (configuration, engine)
 
 
-@dataclass(slots=True)
-class Page:
-    """Everything the template needs."""
+@dataclass(slots=True, kw_only=True)
+class Page(PageOfStudy):
+    """The page of study ``counts``."""
 
-    title: str
-    measured: str
-    all_runs: list[RunInfo]
     parts: list[RunPart]
-    warnings: list[WarningGroup]
-    failures: list[Trouble]
-    failures_more: int
-    unavailable: list[Trouble]
-    bibtex: str
-    data: dict[str, Any]
 
 
 def section(runs: Sequence[RunSummary], baseline: str | None = None) -> Section:
@@ -66,21 +58,12 @@ def section(runs: Sequence[RunSummary], baseline: str | None = None) -> Section:
 
 def build(all_runs: Sequence[RunSummary], baseline: str | None = None) -> Page:
     """Return the page of ``all_runs``, one below the other, ``baseline`` first. @raises ValueError"""
-    if not all_runs:
-        raise ValueError("a report needs at least one run: name a run directory, or make one with dpubench run operators --count")
-    runs = shared.baseline_first(all_runs, baseline)
+    runs = baseline_first(all_runs, baseline)
     infos = [run_info(run, run.name) for run in runs]
-    failures = [Trouble(run.name, f.point or f.group or "", f"{f.phase}: {f.message}") for run in runs for f in run.failures]
     return Page(
-        title=f"dpubench {runs[0].study}: {', '.join(run.name for run in runs)}",
+        **outline(runs, infos, warnings.advice, note="Instructions counted"),
         measured="Counted instructions per operation of each engine, no times",
-        all_runs=infos,
         parts=[_part(run, info) for run, info in zip(runs, infos, strict=True)],
-        warnings=warning_groups(((run.name, w) for run in runs for w in run.warnings), warnings.advice),
-        failures=failures[:LISTED],
-        failures_more=max(0, len(failures) - LISTED),
-        unavailable=[],
-        bibtex=bibtex(runs, infos).replace("note         = {Measured ", "note         = {Instructions counted "),
         data={"study": runs[0].study},
     )
 
