@@ -90,11 +90,6 @@ def server_program() -> Path:
     return _datapath_program(SERVER)
 
 
-def traffic_program() -> Path:
-    """Return the program ``dpubench-traffic`` of this installation. @raises UserError when it is not there"""
-    return _datapath_program(TRAFFIC)
-
-
 def trace_plugin() -> Path:
     """Return this installation's tracing plugin for QEMU. @raises UserError when it is not there"""
     plugin = directory() / TRACE_PLUGIN

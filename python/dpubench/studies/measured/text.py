@@ -5,29 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dpubench.analysis import tables
 from dpubench.analysis.digits import significant
 from dpubench.analysis.export import words
 from dpubench.analysis.model import Interval
-from dpubench.analysis.tables import count, cpus_text, failure_line, section, table, warning_lines
+from dpubench.analysis.tables import count, table
 from dpubench.studies.measured.model import PointSummary, RunSummary
 
 
 def show(runs: Sequence[RunSummary]) -> str:
     """Return ``runs`` as text: every point with its figures and their 95 % intervals, warnings, failures, and omissions."""
-    return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
+    return tables.of_runs(runs, _shown)
 
 
 def _shown(run: RunSummary) -> list[str]:
-    label = f" [{run.label}]" if run.label else ""
-    origin = [str(run.machine.get("cpu", "")), cpus_text(run.machine), str(run.build_info.get("compiler", "")), f"dpubench {run.version}"]
     return [
-        f"{run.name}{label}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
-        ", ".join(filter(None, origin)),
+        tables.title(run),
+        tables.origin(run),
         counts(run),
         *(["", points_table(run, run.points)] if run.points else []),
-        *section("Warnings", warning_lines(run.warnings)),
-        *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
-        *section("Left out", run.left_out),
+        *tables.troubles(run),
     ]
 
 
