@@ -90,7 +90,7 @@ def problems(text: str) -> list[str]:
     ("text", "expected"),
     [
         ("rates: [2M]", "p.yaml:2: rates.0: '2M' is not a rate: write 2Mpps, 10Gb/s (of frames with FCS), flood or recorded"),
-        ("rates: [-1pps]", "p.yaml:2: rates.0: a rate must be above 0, not '-1pps'"),
+        ("rates: [-1pps]", "p.yaml:2: rates.0: a packet rate must be above 0, not '-1pps'"),
         ("rates: [recorded]", "p.yaml:1: rates: recorded needs a capture's own times: set traffic.source to capture"),
         ("frame_sizes: [63B]", "p.yaml:2: frame_sizes.0: a frame size must be from 64B to 9018B with FCS, or imix, not '63B'"),
         ("frame_sizes: [imx]", "p.yaml:2: frame_sizes.0: 'imx' is not a size"),
