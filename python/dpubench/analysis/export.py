@@ -33,10 +33,10 @@ class Export:
     schema: str
     record: Callable[[Any, Any], Mapping[str, Any]]  #: (point, run) -> flat record: text, numbers, None for a missing value
     latex: Callable[[Sequence[Any]], str]  #: runs -> tables. @raises UserError if the study has none
-    #: names of the columns of text, of yes or no, and of whole numbers; all others are numbers
-    text: Collection[str]
-    flags: Collection[str]
-    counts: Collection[str]
+    counts: Collection[str]  #: names of the columns of whole numbers; those that hold neither text nor yes or no are numbers
+    #: names of the columns of text, and of yes or no, that may be empty in every record
+    text: Collection[str] = ()
+    flags: Collection[str] = ()
     targets: Callable[[Any], Iterable[str]] = lambda _run: ()  #: run -> names of targets that an anonymous copy replaces
     kept: Collection[str] = ()  #: fields of a run that identify nobody, although they may look so
 
@@ -66,9 +66,11 @@ class Export:
     def _type(self, name: str, values: Sequence[Any]) -> pa.DataType:
         import pyarrow as pa
 
-        if name == "run" or name in self.text or any(isinstance(value, str) for value in values):
+        if name in self.text or any(isinstance(value, str) for value in values):
             return pa.string()
-        return pa.bool_() if name in self.flags else pa.int64() if name in self.counts else pa.float64()
+        if name in self.flags or any(isinstance(value, bool) for value in values):
+            return pa.bool_()
+        return pa.int64() if name in self.counts else pa.float64()
 
     def write_parquet(self, runs: Sequence[Any], path: Path) -> None:
         """Write the records to ``path``, one row per point."""

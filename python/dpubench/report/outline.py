@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from dpubench.analysis.model import Failure, Warning_
-from dpubench.report.machine import Described, bibtex
+from dpubench.analysis.model import AnalysedRun
+from dpubench.report.machine import bibtex
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
 from dpubench.report.troubles import LISTED, Advice, warning_groups
 
-
-class Reported(Described, Protocol):
-    """The fields of a run of any study that an outline needs."""
-
-    warnings: list[Warning_]
-    failures: list[Failure]
-    is_baseline: bool
-
-
-_R = TypeVar("_R", bound=Reported)
+_R = TypeVar("_R", bound=AnalysedRun)
 
 
 def outline(
-    runs: Sequence[Reported], infos: Sequence[RunInfo], advice: Advice, *, note: str = "Measured", warnings: Sequence[WarningGroup] | None = None,
+    runs: Sequence[AnalysedRun], infos: Sequence[RunInfo], advice: Advice, *, note: str = "Measured", warnings: Sequence[WarningGroup] | None = None,
     failures: Sequence[Trouble] | None = None, unavailable: Sequence[Trouble] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """Return the fields of :class:`dpubench.report.page.Page` besides ``measured`` and ``data``; ``infos`` tells the names of ``runs`` on the page.

@@ -18,11 +18,6 @@ from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
 
 SCHEMA: Final = "dpubench.cores-export/1"
-_TEXT: Final = (
-    "id", "configuration", "kernel", "operators", "engines", "params", "frame", "model", "organisation", "variant", "settings", "sweeps",
-    "labels", "failure",
-)  # fmt: skip
-_BOOLEANS: Final = ("sampled", "composed", "converged", "cached")
 _COUNTS: Final = ("step", "unit_sets", "cores", "contexts", "messages", "instructions")
 
 
@@ -75,4 +70,4 @@ def _latex_row(point: PointSummary) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _BOOLEANS, _COUNTS, kept=("models", "target", "spec"))
+EXPORT: Final = Export(SCHEMA, record, to_latex, _COUNTS, kept=("models", "target", "spec"))

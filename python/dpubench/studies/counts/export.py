@@ -13,11 +13,6 @@ from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
 
 SCHEMA: Final = "dpubench.counts-export/1"
-_TEXT: Final = (
-    "id", "operator", "engine", "params", "footprint", "input_name", "input_sha256", "isa", "library", "architecture", "emulator",
-    "emulated_cpu", "verified", "model", "model_labels", "label", "failure",
-)  # fmt: skip
-_BOOLEANS: Final = ("exact",)
 _COUNTS: Final = ("burst", "operator_version", "operations", "counts", "instructions_min", "instructions_max", "in_bytes", "footprint_bytes")
 
 
@@ -50,4 +45,4 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     return "\n".join(lines) + "\n"
 
 
-EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _BOOLEANS, _COUNTS, kept=("models", "target", "spec"))
+EXPORT: Final = Export(SCHEMA, record, to_latex, _COUNTS, flags=("exact",), kept=("models", "target", "spec"))

@@ -22,8 +22,6 @@ from dpubench.studies.modelled import export as common
 SCHEMA: Final = "dpubench.coverage-export/1"
 #: Number of components whose coordinates are columns.
 _COMPONENTS: Final = 3
-_TEXT: Final = ("id", "kind", "name", "operators", "engine", "params", "model", "origin", "labels", "composition", "outside_by", "failure")
-_BOOLEANS: Final = ("sampled", "cached")
 _COUNTS: Final = ("message_bytes", "instructions", "inputs", "phases", "phases_inside", "phases_near")
 
 
@@ -86,4 +84,4 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     return "\n".join(lines) + "\n"
 
 
-EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _BOOLEANS, _COUNTS, kept=("models", "target", "spec"))
+EXPORT: Final = Export(SCHEMA, record, to_latex, _COUNTS, ("composition", "outside_by"), kept=("models", "target", "spec"))

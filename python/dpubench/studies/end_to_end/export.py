@@ -17,14 +17,8 @@ from dpubench.studies.end_to_end.figures import LOSSES, RATES, cost_of, percenti
 from dpubench.studies.end_to_end.model import PLACES, Percentiles, PointSummary, RunSummary
 
 SCHEMA: Final = "dpubench.end-to-end-export/1"
-_TEXT: Final = (
-    "id", "workload", "params", "engines", "placement", "server_target", "device_target", "port", "port_driver", "frame", "traffic", "schedule",
-    "load", "load_kind", "not_converged", "timestamp_source", "latency_withheld", "server_cpu_withheld", "limit", "bounded_by", "labels", "failure",
-    "unavailable", "left_out", "floor",
-)  # fmt: skip
 
 
-_FLAGS: Final = ("is_virtual", "is_null", "converged")
 _COUNTS: Final = (
     "server_cpus", "rounds", "trials", "trials_valid", "trials_client_limited", "trials_stall_limited", "trials_server_limited", "rounds_valid",
     "rounds_client_limited", "rounds_stall_limited", "rounds_server_limited", "trials_tried_again", "trials_counted", "packets_due", "packets_lost",
@@ -88,4 +82,4 @@ def _targets(run: RunSummary) -> list[str]:
     return [run.target, *(name for p in run.points for name in (p.server_target, p.device_target))]
 
 
-EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _FLAGS, _COUNTS, _targets)
+EXPORT: Final = Export(SCHEMA, record, to_latex, _COUNTS, targets=_targets)
