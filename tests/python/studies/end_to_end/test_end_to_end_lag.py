@@ -15,12 +15,13 @@ import pytest
 from conftest import Bench, bench_in
 from dpubench.analysis import warnings
 from dpubench.analysis.model import Interval
+from dpubench.report import frame
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies import query
 from dpubench.studies.end_to_end import export, lag, text, trials, wording
 from dpubench.studies.end_to_end.model import LAG_UNKNOWN, Percentiles, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import model as report_model
-from dpubench.studies.end_to_end.report import render
+from dpubench.studies.end_to_end.report import section_of
 from dpubench.studies.end_to_end.summary import summaries
 
 FIGURES = ("p50", "p90", "p99", "p99_9", "max", "mean")
@@ -121,7 +122,7 @@ def test_what_may_be_the_clients_is_withheld_with_the_reason(made: Made) -> None
     assert record["latency_p99_9_ns"] is None and record["lag_p99_9_ns"] == 800_000 and "p99_9: the client's" in record["latency_withheld"]
     (data,) = [p for p in report_model.build([run], warnings.advice, 0.03).data["parts"][0]["points"] if p["id"] == point.id]
     assert data["latency"]["p99_9"] == (None, None, None) and data["latencyWithheld"]["p99_9"] in point.latency_withheld.values()
-    assert "some latencies of 2 points are withheld: " in render(report_model.build([run], warnings.advice, 0.03))
+    assert "some latencies of 2 points are withheld: " in frame.render([section_of(report_model.build([run], warnings.advice, 0.03))])
 
 
 def test_one_round_in_which_the_client_stood_still_counts_with_its_share(made: Made) -> None:
@@ -198,7 +199,7 @@ def test_earlier_runs_are_read_and_say_that_their_latencies_are_not_checked(made
     point = point_of(run)
     assert point.latency is not None and point.lag is None and LAG_UNKNOWN in point.labels and LAG_UNKNOWN in run.labels
     assert "100 (?)" in shown(run) and f"all figures: virtual link; short trials, not RFC 2544; {LAG_UNKNOWN}" in text.show([run])
-    assert LAG_UNKNOWN.replace("'", "&#39;") in render(report_model.build([run], warnings.advice, 0.03))
+    assert LAG_UNKNOWN.replace("'", "&#39;") in frame.render([section_of(report_model.build([run], warnings.advice, 0.03))])
     assert export.record(point, run)["lag_p99_ns"] is None and LAG_UNKNOWN in export.record(point, run)["labels"]
     rows = query.query([tmp_path / "r"], "SELECT DISTINCT lag_p99_ns, lag_ns.p99 AS own, latency_withheld FROM trials WHERE event = 'trial'")
     assert rows == [{"lag_p99_ns": 2000.0, "own": None, "latency_withheld": None}]
