@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from dpubench.analysis import tables
 from dpubench.analysis.digits import significant
 from dpubench.analysis.export import words
-from dpubench.analysis.model import Interval
+from dpubench.analysis.model import Interval, Quantity
 from dpubench.analysis.tables import count, table
-from dpubench.studies.measured.model import PointSummary, Quantity, RunSummary
+from dpubench.studies.measured.model import PointSummary, RunSummary
 
 
 def show(runs: Sequence[RunSummary]) -> str:
