@@ -232,9 +232,10 @@ def small_bundle(
         **{f"lib/{name}": text.encode() for name, text in (more or {}).items()},
     }
     files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
-    manifest = {"schema": "dpubench.bundle/1", "version": version, "architecture": architecture or bundle.host_architecture(), "files": files}
+    architecture = architecture or bundle.host_architecture()
+    manifest = {"schema": "dpubench.bundle/1", "version": version, "architecture": architecture, "files": files}
     contents["manifest.json"] = json.dumps(manifest).encode()
-    path.write_bytes(bundle._archive(bundle.folder_name(manifest["architecture"]), contents))
+    path.write_bytes(bundle._archive(bundle.folder_name(architecture), contents))
     return path
 
 

@@ -150,7 +150,7 @@ def simulated(chance: np.random.Generator, median_ns: float, stall_ns: float, sh
 
     The client stands still for a ``share`` of the time. Meanwhile it neither sends nor looks at returned packets.
     """
-    due = np.arange(20_000) * 10_000.0
+    due = np.arange(20_000, dtype=np.float64) * 10_000.0
     service = chance.lognormal(math.log(median_ns), 0.3, len(due))
     begin = np.sort(chance.uniform(0, due[-1], chance.poisson(share * due[-1] / stall_ns)))
 
@@ -185,7 +185,8 @@ def test_what_is_shown_is_what_a_client_that_never_stands_still_would_see(median
 
 def times_of(rounds: list[dict[str, Any]]) -> Percentiles:
     """Return the plain means of the figures over rounds, without intervals."""
-    return Percentiles(*(Interval(float(np.mean([r[name] for r in rounds])), math.nan, math.nan) for name in FIGURES))
+    p50, p90, p99, p99_9, largest, mean = (Interval(float(np.mean([r[name] for r in rounds])), math.nan, math.nan) for name in FIGURES)
+    return Percentiles(p50, p90, p99, p99_9, largest, mean)
 
 
 def test_how_many_packets_stand_behind_the_tail_is_said(made: Made) -> None:
@@ -234,7 +235,7 @@ def test_a_run_of_a_late_client_has_rates_that_were_searched_for_and_no_latencie
 
 def trial(lag_ns: dict[str, Any] | None, latency_ns: dict[str, Any] | None) -> dict[str, Any]:
     """Return a trial in the form in which a run keeps it while a round is under way."""
-    event = {"gaps": [], "losses": []} | ({"lag_ns": lag_ns} if lag_ns else {}) | ({"latency_ns": latency_ns} if latency_ns else {})
+    event: dict[str, Any] = {"gaps": [], "losses": []} | ({"lag_ns": lag_ns} if lag_ns else {}) | ({"latency_ns": latency_ns} if latency_ns else {})
     return {"event": "trial", "round": 0, "configuration": "c", "load": "l", "trial": event, "served": [], "checked": None}
 
 

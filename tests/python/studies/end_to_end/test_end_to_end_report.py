@@ -278,13 +278,9 @@ def test_what_the_application_costs_beyond_the_null_workload() -> None:
     unknown, why = ratios.beyond(point, null, 6)
     assert unknown is not None and unknown.ratio == found.ratio and not why
     assert unknown.extra_ns is None and unknown.why_no_extra == "null workload: two servers share a CPU"
-    for change in (
-        lambda: setattr(null, "limit", "stall-limited"),
-        lambda: setattr(null, "server_cpus", 2),
-        lambda: setattr(null, "throughput_pps", None),
-    ):
+    for name, value in (("limit", "stall-limited"), ("server_cpus", 2), ("throughput_pps", None)):
         kept = (null.limit, null.server_cpus, null.throughput_pps)
-        change()
+        setattr(null, name, value)
         found, why = ratios.beyond(point, null, 6)
         assert found is None and why
         null.limit, null.server_cpus, null.throughput_pps = kept
