@@ -19,7 +19,8 @@ from dpubench.studies.end_to_end.expand import Configuration, link_end, max_fram
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.targets import Target
 from dpubench.workers.checks import parse_datapath_event
-from dpubench.workers.process import StopRequest, Worker, WorkerFault
+from dpubench.workers.group import Group, MemberFault
+from dpubench.workers.process import StopRequest
 
 SERVER_JOB: Final = "dpubench.server-job/1"
 TRAFFIC_JOB: Final = "dpubench.traffic-job/1"
@@ -28,6 +29,7 @@ PREPARING: Final = ("job", "inputs", "prepare", "ports", "frames")
 #: Time that a session of processes may take besides its trials, in seconds.
 _SESSION_S: Final = 600.0
 MAX_TRIAL: Final = 65_535
+_CLIENT: Final = "client"
 #: Value of a workload's parameter ``start`` with which its tables know the traffic's flows before a trial begins.
 PREFILLED: Final = "prefilled"
 #: Largest number of times that tables are filled before a trial is given up.
@@ -133,9 +135,8 @@ class Session:
         return max((int(p.get("queue_packets", 0)) for event in self.ready.values() for p in event["ports"]), default=0)
 
     def pids(self) -> dict[str, int]:
-        """Return, for each side, the number of its process on its target."""
-        servers = {_side(i, len(self._servers)): worker for i, worker in enumerate(self._servers)}
-        return {side: worker.pid for side, worker in {"client": self._client, **servers}.items()}
+        """Return, for each side, the number of its process here (of a remote one: of the connection to it)."""
+        return self._group.pids()
 
     @property
     def max_frame(self) -> int:
@@ -145,7 +146,7 @@ class Session:
     @property
     def _server_port(self) -> dict[str, Any]:
         """Return the port that faces the client, as its server has described it."""
-        described: dict[str, Any] = self.ready[_side(0, len(self._servers))]["ports"][0]
+        described: dict[str, Any] = self.ready[self._servers[0]]["ports"][0]
         return described
 
     # --- starting
@@ -158,9 +159,9 @@ class Session:
         cpu, server_cpus, self._shares_cpus = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus
         self._folder = self._stack.enter_context(network.socket_folder())  # it holds the servers' dumps too, so that they are swept after a kill
+        self._group = self._stack.enter_context(Group(self.setting.stop))
         self._servers = self._start_servers(ends)
-        self._client = self._worker("client", self.setting.client, programs.TRAFFIC, ends.client_prefix, self._traffic_job(ends.client))
-        self._await_ready("client", self._client)
+        self._start_program(_CLIENT, self.setting.client, programs.TRAFFIC, ends.client_prefix, self._traffic_job(ends.client))
         self._receive_work: list[network.ReceiveWork] = []  # first the server's, then the client's
         self._no_receive_work = ""
         self._flows: int | None = None  # flows of the traffic, as the client counted them when it filled the tables
@@ -183,37 +184,32 @@ class Session:
             message = f"the interface {gone.interface} went down during trial {self.number}: the link was made anew, and both programs were restarted"
             self.warnings.append({"code": "link-down", "message": message})
 
-    def _start_servers(self, ends: links.Ends) -> list[Worker]:
+    def _start_servers(self, ends: links.Ends) -> list[str]:
         """Start the servers, the last one on the way first, since the side that waits for a peer must open its port first.
 
         Returns:
-            the servers in the order of the way
+            the sides of the servers in the order of the way
         """
         targets = self.setting.targets_of(self.configuration)
         ports = [[ends.server]]
         if len(targets) > 1:
             first, second = self._stack.enter_context(links.joined_servers())
             ports = [[ends.server, first], [second]]
-        found: list[Worker] = []
+        sides = [_side(i, len(targets)) for i in range(len(targets))]
         for i in reversed(range(len(targets))):
-            side = _side(i, len(targets))
             prefix = ends.server_prefix if i == 0 else []
-            worker = self._worker(side, targets[i], programs.SERVER, prefix, self._server_job(i, ports[i], targets[i]))
-            self._await_ready(side, worker)
-            found.insert(0, worker)
-        return found
+            self._start_program(sides[i], targets[i], programs.SERVER, prefix, self._server_job(i, ports[i], targets[i]))
+        return sides
 
-    def _worker(self, side: str, target: Target, program: str, prefix: Sequence[str], job: dict[str, Any]) -> Worker:
+    def _start_program(self, side: str, target: Target, program: str, prefix: Sequence[str], job: dict[str, Any]) -> None:
+        """Start the program of a side with its job, and wait until it is ready. @raises SessionFault"""
         words = [*prefix, target.program(program)]
         silence_s = self.plan.silence + self._longest_trial_s()
-        worker = self._stack.enter_context(
-            Worker(target, words[0], words[1:], stop=self.setting.stop, silence_s=silence_s, limit_s=self._limit_s() + 60, parse=parse_datapath_event)
-        )
-        worker.send(json.dumps(job, separators=(",", ":")).encode() + b"\n")
-        return worker
-
-    def _await_ready(self, side: str, worker: Worker) -> None:
-        self.ready[side] = self._await(side, worker, "ready", preparing=True)
+        self._group.start(
+            side, target, words[0], words[1:], silence_s=silence_s, limit_s=self._limit_s() + 60, parse=parse_datapath_event
+        )  # fmt: skip
+        self._send(side, job)
+        self.ready[side] = self._await(side, "ready", preparing=True)
 
     def _longest_trial_s(self) -> float:
         plan = self.plan
@@ -282,7 +278,7 @@ class Session:
             spec["rate_pps"] = rate_pps
         if schedule == "burst":
             spec["burst_packets"] = plan.burst_packets
-        trial = self._ask("client", self._client, {"trial": spec}, "trial")
+        trial = self._ask(_CLIENT, {"trial": spec}, "trial")
         withheld = self._no_receive_work
         if self._receive_work:
             at_server, at_client = self._receive_work
@@ -312,7 +308,7 @@ class Session:
                 return found | {"flows": self._flows}
         for _ in range(_FILLS):
             self._begin_servers(duration_s)
-            filled = self._ask("client", self._client, {"fill": self.number}, "filled")
+            filled = self._ask(_CLIENT, {"fill": self.number}, "filled")
             self._flows = int(filled["flows"])
             found = self._begin_servers(duration_s, keep_flows=True)
             if knows(found, self._flows) or ages:
@@ -324,13 +320,13 @@ class Session:
         """Begin the trial of the next number. Return how many flows all servers' tables know, and how many they have room for."""
         self.number += 1
         found = {"known": 0, "room": 0}
-        for i, server in enumerate(self._servers):
+        for side in self._servers:
             command: dict[str, Any] = {"begin": self.number, "ramp_s": self.plan.trial.ramp, "duration_s": duration_s}
             if keep_flows:
                 command["keep_flows"] = True
-            if i == 0 and self._receive_work:
+            if side == self._servers[0] and self._receive_work:
                 command["receive_work"] = list(self._receive_work[0].threads)
-            begun = self._ask(_side(i, len(self._servers)), server, command, "begun")
+            begun = self._ask(side, command, "begun")
             for name in found:
                 found[name] += int(begun.get("flows", {}).get(name, 0))
         return found
@@ -342,35 +338,41 @@ class Session:
         for folder in folders:
             folder.mkdir()
         served = [
-            self._ask(_side(i, len(folders)), server, {"collect": number} | ({"dump": str(folders[i])} if here else {}), "served")
-            for i, server in enumerate(self._servers)
+            self._ask(side, {"collect": number} | ({"dump": str(folder)} if here else {}), "served")
+            for side, folder in zip(self._servers, folders, strict=True)
         ]
         for event, target in zip(served, self.setting.targets_of(self.configuration), strict=True):
             if not target.is_here:
                 event.pop("begun_ns", None)  # a time of another machine's clock is never set against the client's
         # The first server sees every packet come and go: packets that the second one lost never came back to it.
-        checked = self._ask("client", self._client, {"check": number, "dump": str(folders[0])}, "checked") if here else None
+        checked = self._ask(_CLIENT, {"check": number, "dump": str(folders[0])}, "checked") if here else None
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
         return served, checked
 
     def end(self) -> None:
         """End the programs in good order, so that a failure at the end is seen. @raises SessionFault"""
-        for side, worker in [("client", self._client), *((_side(i, len(self._servers)), w) for i, w in enumerate(self._servers))]:
-            worker.send(b'{"end":true}\n', last=True)
-            self._await(side, worker, "done")
+        for side in (_CLIENT, *self._servers):
+            self._send(side, {"end": True}, last=True)
+            self._await(side, "done")
 
-    def _ask(self, side: str, worker: Worker, command: dict[str, Any], answer: str) -> Event:
-        worker.send(json.dumps(command, separators=(",", ":")).encode() + b"\n")
-        event = self._await(side, worker, answer)
+    def _send(self, side: str, line: dict[str, Any], *, last: bool = False) -> None:
+        self._group.send(side, json.dumps(line, separators=(",", ":")).encode() + b"\n", last=last)
+
+    def _ask(self, side: str, command: dict[str, Any], answer: str) -> Event:
+        self._send(side, command)
+        event = self._await(side, answer)
         if "trial" in event and event["trial"] != self.number:
             raise SessionFault(side, "contract", f"answered trial {event['trial']} instead of {self.number}")
         return event
 
-    def _await(self, side: str, worker: Worker, kind: str, *, preparing: bool = False) -> Event:
-        """Return the next event of ``kind``. Pass it and all events before it to the listener. @raises SessionFault"""
+    def _await(self, side: str, kind: str, *, preparing: bool = False) -> Event:
+        """Return the next event of ``kind`` from ``side``. Pass it and all events before it to the listener.
+
+        @raises SessionFault a program failed, perhaps that of another side
+        """
         try:
-            while (event := worker.next_event()) is not None:
+            while (event := self._group.next_event(side)[1]) is not None:
                 self.setting.listener.event(event)
                 if event["event"] == kind:
                     return event
@@ -382,8 +384,8 @@ class Session:
                     raise SessionFault(side, event["phase"] if preparing else "trial", event["message"])
                 elif event["event"] != "progress":
                     raise SessionFault(side, "contract", f"sent {event['event']} instead of {kind}")
-        except WorkerFault as fault:
-            raise SessionFault(side, "start" if preparing else "trial", fault.reason) from None
+        except MemberFault as fault:
+            raise SessionFault(fault.name, "start" if preparing else "trial", fault.reason) from None
         raise SessionFault(side, "start" if preparing else "trial", f"ended before it sent {kind}")
 
 
