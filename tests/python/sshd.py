@@ -12,12 +12,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conftest import SCRIPTED
+from conftest import SCRIPTED, SCRIPTED_DATAPATH
 from dpubench import __version__, programs
 from dpubench.bundles import archive as bundle
 
@@ -218,16 +218,25 @@ def running_under(folder: Path) -> list[int]:
 
 
 def small_bundle(
-    path: Path, agent: Path, program: str, *, version: str = __version__, architecture: str = "", script: str = _AGENT, layouts: int = 1
+    path: Path,
+    agent: Path,
+    program: str,
+    *,
+    version: str = __version__,
+    architecture: str = "",
+    script: str = _AGENT,
+    layouts: int = 1,
+    more: Mapping[str, str] | None = None,
 ) -> Path:
     """Write a bundle that uses this machine's libraries: the agent of this build, and the script ``program`` as dpubench-operators.
 
-    ``script`` starts the agent. The bundle holds the program in that many ``layouts``.
+    ``script`` starts the agent. The bundle holds the program in that many ``layouts``, and ``more`` scripts by their programs' names.
     """
     contents = {
         "agent": script.encode(),
         "lib/dpubench-agent": agent.read_bytes(),
         **{f"lib/{programs.in_layout('dpubench-operators', n)}": program.encode() for n in range(layouts)},
+        **{f"lib/{name}": words.encode() for name, words in (more or {}).items()},
     }
     files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
     manifest = {"schema": "dpubench.bundle/1", "version": version, "architecture": architecture or bundle.host_architecture(), "files": files}
@@ -239,3 +248,9 @@ def small_bundle(
 def scripted(script: Path) -> str:
     """Return the scripted worker as a program of a bundle; the file ``script`` says what it does."""
     return f'#!/bin/sh\nPROGRAM="$0" SCRIPT="{script}" exec "{sys.executable}" -S -E "{SCRIPTED}" "$@"\n'
+
+
+def scripted_datapath(script: Path) -> dict[str, str]:
+    """Return the scripted server and client as programs of a bundle, by their names."""
+    words = f'SCRIPT="{script}" exec "{sys.executable}" -S -E "{SCRIPTED_DATAPATH}"'
+    return {f"dpubench-{name}": f'#!/bin/sh\nPROGRAM="$0" {words} {side} "$@"\n' for name, side in (("server", "server"), ("traffic", "client"))}

@@ -132,11 +132,14 @@ class Connection:
 
     def end(self, patience_s: float) -> None:
         """End the connection, and with it all of its programs. A command that has not ended after ``patience_s`` is killed."""
-        if not self._ended and patience_s == 0:
-            self._broken = _SILENT
         self._ended = True
         if self._popen.returncode is None:
             channel.end(self._popen, patience_s)
+
+    def give_up(self) -> None:
+        """End the connection, whose other end does not answer."""
+        self._broken = _SILENT
+        self.end(0.0)
 
     def release(self, number: int) -> None:
         """Forget a program. With the last one the connection ends: in good order that proves that nothing runs there any more."""
@@ -242,8 +245,10 @@ class AgentProcess:
         if not self.has_ended and not self._connection.has_ended:
             self._connection.send(frames.KILL, program=self._number)
             self._connection.wait(channel.END_S, self)
+            if not self.has_ended and not self._connection.has_ended:
+                self._connection.give_up()
         if not self.has_ended:  # Whatever is left there ends with the connection.
-            self._connection.end(channel.END_S if self._connection.has_ended else 0.0)
+            self._connection.end(channel.END_S)
 
     def close(self) -> None:
         if self._is_released:

@@ -113,9 +113,21 @@ class Target(Protocol):
         """Release what :meth:`open` took."""
 
 
+def machine(target: Target) -> str:
+    """Return a key that targets on one machine share, as far as is known: all targets that are this machine, and all with one specification."""
+    return "" if target.is_here else target.spec
+
+
 def kinds() -> list[str]:
     """Return every kind of target, by name."""
     return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+
+def names() -> list[str]:
+    """Return the words that mean a target without further settings: the kinds, and the names of the registry. @raises UserError the file is wrong"""
+    from dpubench.targets import _registry
+
+    return [*kinds(), *_registry.load()]
 
 
 def kind_module(kind: str) -> Any:

@@ -16,8 +16,9 @@ from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
 from dpubench.studies.end_to_end import links, server_cpu
 from dpubench.studies.end_to_end.expand import Configuration, link_end, max_frame, signature_share
+from dpubench.studies.end_to_end.places import Places
 from dpubench.studies.end_to_end.plan import Plan
-from dpubench.targets import Target
+from dpubench.targets import Target, machine
 from dpubench.workers.checks import parse_datapath_event
 from dpubench.workers.group import Group, MemberFault
 from dpubench.workers.process import StopRequest
@@ -51,46 +52,45 @@ class SessionFault(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """The targets, inputs and options with which sessions are started."""
+    """The places, inputs and options with which sessions are started."""
 
-    client: Target
-    server: Target  #: target of all-host, and of a split's first part
-    device: Target  #: target of all-device, and of a split's second part
+    places: Places
     stop: StopRequest
     listener: Listener
     huge_pages: Mapping[str, bool]  #: target -> whether programs there use them
     inputs: Mapping[str, Sequence[str]]  #: kind -> files on this machine
     seed: int
 
+    @property
+    def client(self) -> Target:
+        return self.places.client
+
     def targets_of(self, configuration: Configuration) -> list[Target]:
         """Return the target of each server on the way."""
-        if configuration.placement == "split":
-            return [self.server, self.device]
-        return [self.device if configuration.placement == "all-device" else self.server]
+        return self.places.of_servers(configuration.placement)
 
-    def on_one_machine(self, configuration: Configuration) -> bool:
-        """Return whether its client and servers share a clock and a file system."""
+    def are_here(self, configuration: Configuration) -> bool:
+        """Return whether its client and servers are on this machine, and share its clock and its files with this process."""
         return all(t.is_here for t in (self.client, *self.targets_of(configuration)))
 
     def cpus_of(self, configuration: Configuration) -> tuple[int, list[list[int]], bool]:
         """Return the client's CPU, the CPUs of each server, and whether two programs share one.
 
-        On one machine the client gets the first CPU, and the first server gets the next ones. A second server gets CPUs that are left; if these are
-        too few, it shares those of the first server.
+        The client gets the first CPU of its target. Each server gets the first ones that are left on its machine; if these are too few, it shares
+        those of the server before.
         """
-        here = list(self.client.cpus())
-        free = {id(self.client): here[1:]}
         number, shared = configuration.server_cpus, False
+        client = self.client.cpus()[0]
+        taken = {(machine(self.client), client)}
         servers: list[list[int]] = []
         for target in self.targets_of(configuration):
-            key = next((id(t) for t in (self.client, self.server, self.device) if t.name == target.name and id(t) in free), id(target))
-            pool = free.setdefault(key, list(target.cpus()))
-            taken = pool[:number]
-            if len(taken) < number:
-                taken, shared = (servers[-1] if servers else list(target.cpus())[:number]), True
-            free[key] = pool[number:]
-            servers.append(taken)
-        return here[0], servers, shared
+            there = machine(target)
+            own = [cpu for cpu in target.cpus() if (there, cpu) not in taken][:number]
+            if len(own) < number:
+                own, shared = (servers[-1] if servers else target.cpus()[:number]), True
+            taken |= {(there, cpu) for cpu in own}
+            servers.append(own)
+        return client, servers, shared
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Done:
 
     trial: dict[str, Any]
     served: list[dict[str, Any]]
-    checked: dict[str, Any] | None  #: None: the server runs elsewhere, and its notes are not here
+    checked: dict[str, Any] | None  #: None: client or server run elsewhere, and the server's notes are not here for the client
     cpu_withheld: str = ""  #: why the server's CPU time is not known
     prefill: dict[str, int] | None = None  #: ``flows`` of the traffic, flows ``known`` to the tables before the trial, their ``room``; None: empty
 
@@ -153,7 +153,7 @@ class Session:
 
     def _start(self) -> None:
         configuration, plan = self.configuration, self.plan
-        arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), link_end(configuration.placement))
+        arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), link_end(configuration.placement), plan.target[0])
         ends = self._stack.enter_context(links.joined(configuration.port, arguments, self.max_frame))
         self.ends = ends
         cpu, server_cpus, self._shares_cpus = self.setting.cpus_of(configuration)
@@ -229,15 +229,20 @@ class Session:
 
     def _server_job(self, index: int, ports: list[dict[str, Any]], target: Target) -> dict[str, Any]:
         configuration = self.configuration
-        files = {k: list(v) for k, v in self.setting.inputs.items() if k in configuration.inputs and k != "capture"}
-        if not target.is_here:
-            with self.setting.stop.at_once():
-                files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
+        files = {k: v for k, v in self.setting.inputs.items() if k in configuration.inputs and k != "capture"}
         job = {
             "schema": SERVER_JOB, **self._common(target), "ports": ports, "cpus": self._server_cpus[index], "max_frame": self.max_frame,
-            "workload": {**self._workload(), "engines": configuration.engines}, "inputs": files, "cache_dir": target.cache_directory(),
+            "workload": {**self._workload(), "engines": configuration.engines}, "inputs": self._placed(target, files),
+            "cache_dir": target.cache_directory(),
         }  # fmt: skip
         return job | ({"stages": configuration.stages[index]} if configuration.stages[index] else {})
+
+    def _placed(self, target: Target, files: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+        """Return the paths of input files on ``target``, by kind; send those that it lacks."""
+        if target.is_here:
+            return {kind: list(paths) for kind, paths in files.items()}
+        with self.setting.stop.at_once():
+            return {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
 
     def _traffic_job(self, port: dict[str, Any]) -> dict[str, Any]:
         traffic, configuration = self.plan.traffic, self.configuration
@@ -254,7 +259,7 @@ class Session:
             "schema": TRAFFIC_JOB, **self._common(self.setting.client), "port": port, "cpu": self._client_cpu, "verify": self.plan.verify,
             "max_frame": self.max_frame,
             "traffic": model if traffic.source == "model" else capture, "workload": self._workload(),
-            "inputs": {kind: list(files) for kind, files in self.setting.inputs.items()}, "cache_dir": self.setting.client.cache_directory(),
+            "inputs": self._placed(self.setting.client, self.setting.inputs), "cache_dir": self.setting.client.cache_directory(),
         }  # fmt: skip
 
     # --- trials
@@ -332,8 +337,8 @@ class Session:
         return found
 
     def _account(self, number: int) -> tuple[list[Event], Event | None]:
-        """Return the servers' accounts of a trial, and the client's check of them; None for the check if a server is on another machine."""
-        here = self.setting.on_one_machine(self.configuration)
+        """Return the servers' accounts of a trial, and the client's check of them; None for the check if a program is on another machine."""
+        here = self.setting.are_here(self.configuration)
         folders = [self._folder / f"{number}-{i}" for i in range(len(self._servers))]
         for folder in folders:
             folder.mkdir()
@@ -341,8 +346,8 @@ class Session:
             self._ask(side, {"collect": number} | ({"dump": str(folder)} if here else {}), "served")
             for side, folder in zip(self._servers, folders, strict=True)
         ]
-        for event, target in zip(served, self.setting.targets_of(self.configuration), strict=True):
-            if not target.is_here:
+        for event in served:
+            if not here:
                 event.pop("begun_ns", None)  # a time of another machine's clock is never set against the client's
         # The first server sees every packet come and go: packets that the second one lost never came back to it.
         checked = self._ask(_CLIENT, {"check": number, "dump": str(folders[0])}, "checked") if here else None
