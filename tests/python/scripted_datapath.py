@@ -4,8 +4,8 @@
 The first argument says which of the two to be. The environment variable SCRIPT names a JSON file: {"capacity_pps": {WORKLOAD: PPS}, "client_pps":
 PPS, "spread": SHARE, "trial_s": SECONDS that a trial really takes, "gap_ns": NS of the client's longest gap, "lag_ns": NS of its median lag,
 "stalls": number of trials of each pair that lose packets in that gap, "flows": flows of the traffic (with it flow-table can be filled), "forgets":
-flows that the table forgets, "room": flows that the table can hold, "unavailable": {ENGINE: REASON}, "disagree": WORKLOAD, "wrong": WORKLOAD,
-"log": FILE, "faults": [{"side": "server|client", "phase": "hello|prepare|ready|begin|trial|collect|check|end", "kind":
+flows that the table forgets, "room": flows that the table can hold, "ports": further kinds of port, "unavailable": {ENGINE: REASON}, "disagree":
+WORKLOAD, "wrong": WORKLOAD, "log": FILE, "faults": [{"side": "server|client", "phase": "hello|prepare|ready|begin|trial|collect|check|end", "kind":
 "failure|kill|exit3|hang|fork-hang|rubbish|schema|unknown-event", "workload": NAME?, "trial": N?, "once": FILE?}]}. Needs only Python.
 """
 
@@ -59,7 +59,8 @@ def workload(name: str, stages: list[dict[str, Any]], parameters: Sequence[dict[
 
 
 def port(name: str, available: bool = True) -> dict[str, Any]:
-    arguments = [{"name": "ring", "summary": "descriptors", "default": "1024", "required": False}]
+    names = {"socket": ("local", "peer"), "af_packet": ("interface",)}.get(name, ())
+    arguments = [{"name": n, "summary": f"the {n}", "default": "1024" if n == "ring" else "", "required": False} for n in ("ring", *names)]
     reason, remedy = ("", "") if available else ("no such driver", "install it")
     return {"name": name, "summary": f"scripted {name}", "arguments": arguments, "available": available, "reason": reason, "remedy": remedy,
             "is_virtual": True, "shares_buffers": False, "needs_root": False}  # fmt: skip
@@ -72,7 +73,7 @@ CATALOG = {
         workload("flow-table", [stage("table", "dpdk-hash", "portable", "xdp")], [parameter("flows", "100000", ["1000", "100000"]), *START]),
         workload("forward", []),
     ],
-    "ports": [port("memif"), port("vhost", False), port("null")],
+    "ports": [port("memif"), port("vhost", False), port("null"), *map(port, SCRIPT.get("ports", []))],
 }
 
 
@@ -221,7 +222,8 @@ class Program:
         elif name == "trial":
             self.trial(command["trial"])
         elif name == "collect":
-            pathlib.Path(command["dump"]).mkdir(parents=True, exist_ok=True)
+            if "dump" in command:
+                pathlib.Path(command["dump"]).mkdir(parents=True, exist_ok=True)
             self.served(number)
         elif name == "check":
             if not pathlib.Path(command["dump"]).is_dir():

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conftest import SCRIPTED
+from conftest import SCRIPTED, SCRIPTED_DATAPATH
 from dpubench import __version__, programs
 from dpubench.bundles import archive as bundle
 
@@ -242,3 +242,9 @@ def small_bundle(
 def scripted(script: Path) -> str:
     """Return the scripted worker as a program of a bundle; the file ``script`` says what it does."""
     return f'#!/bin/sh\nPROGRAM="$0" SCRIPT="{script}" exec "{sys.executable}" -S -E "{SCRIPTED}" "$@"\n'
+
+
+def scripted_datapath(script: Path) -> dict[str, str]:
+    """Return the scripted server and client as programs of a bundle, by their names."""
+    words = f'SCRIPT="{script}" exec "{sys.executable}" -S -E "{SCRIPTED_DATAPATH}"'
+    return {f"dpubench-{name}": f'#!/bin/sh\nPROGRAM="$0" {words} {side} "$@"\n' for name, side in (("server", "server"), ("traffic", "client"))}

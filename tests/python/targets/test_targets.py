@@ -59,8 +59,10 @@ def run_there(target: targets.Target, *words: str) -> str:
     process = target.start(path, words[1:])
     try:
         process.close_stdin()
-        with os.fdopen(os.dup(process.stdout_fd), encoding="utf-8") as out:
-            return out.read()
+        said = b""
+        while not process.output_ended:
+            said += process.read_output()
+        return said.decode()
     finally:
         process.kill()
         process.close()

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 from dpubench.analysis import statistics
 from dpubench.analysis.model import Interval, head_of
 from dpubench.analysis.warnings import of_the_run
+from dpubench.storage.runs import RunDirectory
 from dpubench.studies.end_to_end import convergence, lag, server_cpu, trials
 from dpubench.studies.end_to_end.ceiling import Ceiling
 from dpubench.studies.end_to_end.expand import Configuration, Load, link_end, signature_share
@@ -51,8 +52,13 @@ Row = dict[str, Any]
 
 
 def summaries(path: Path) -> list[RunSummary]:
-    """Return the run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
-    return analysed(path, "end-to-end", Plan, _summary)
+    """Return the analysed run in ``path``, whatever its status: one summary for each target that began. @raises UserError it is not readable"""
+    found = RunDirectory(path)
+    baseline = found.record().get("baseline")
+    runs = [run for member in found.members() if member.run_file.is_file() for run in analysed(member.path, "end-to-end", Plan, _summary)]
+    for run in runs:
+        run.is_baseline = run.target == baseline
+    return runs
 
 
 def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
@@ -114,6 +120,8 @@ def _described(record: Mapping[str, Any], plan: Plan, entry: Mapping[str, Any], 
     trial_s = plan.search.last_trial if load.kind in _SEARCHES else plan.trial.duration
     labels = [VIRTUAL_LINK] if is_virtual else []
     labels += [SHORT_TRIALS] if trial_s < RFC2544_TRIAL_S else []
+    if client := record.get("client"):
+        labels.append(f"client on {client['name']}" + (f" ({client['label']})" if client["label"] else ""))
     on_device = configuration.placement == "all-device"
     return PointSummary(
         id=f"{configuration.id}/{load.name}", configuration=configuration.id, workload=configuration.workload, params=_params(configuration),

@@ -138,7 +138,7 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
         (["--set", "port_arguments.memif.rign=3"], "port memif has no argument 'rign'; did you mean 'ring'?"),
         (["--set", "port_arguments.memif.all-host.rign=3"], "port memif has no argument 'rign'; did you mean 'ring'?"),
         (["--set", "port_arguments.memif.all-host=3"], "all-host is a placement, not an argument: write port_arguments.memif.all-host.ARGUMENT"),
-        (["--set", "port_arguments.memif.all-hots.ring=3"], "unknown placement 'all-hots'; did you mean 'all-host'?"),
+        (["--set", "port_arguments.memif.all-hots.ring=3"], "unknown placement or target 'all-hots'; did you mean 'all-host'?"),
         (["--set", "port_arguments.memif.split.ring=3"], "split takes no arguments: its client's link uses those under all-host"),
         (["--engine", "hypercsan"], "no stage of the chosen workloads has the engine 'hypercsan'; did you mean 'hyperscan'?"),
         (["--param", "flow=3"], "no chosen workload has the parameter 'flow'; did you mean 'flows'?"),
@@ -150,7 +150,7 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
         (["--set", "rates"], "--set rates: write KEY=VALUE"),
         (["--set", "budget.x=1"], "--set budget.x: budget has no keys of its own"),
         (["--set", "workloads=flow-table", "--set", "placements=split"], "no chosen workload has two stages"),
-        (["--set", "target=local,local:cpus=0"], "has one target"),
+        (["--set", "target=local,local:cpus=0"], "target local:cpus=0: a client and a server need a CPU each"),
     ],
 )  # fmt: skip
 def test_mistakes_of_options(

@@ -70,7 +70,7 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, bas
 
 
 def _names(runs: Sequence[RunSummary]) -> list[str]:
-    return [run.name if run.target == "local" else f"{run.name} @{run.target}" for run in runs]
+    return [run.name if run.target == "local" or run.name.endswith(f"@{run.target}") else f"{run.name} @{run.target}" for run in runs]
 
 
 def _kinds(runs: Sequence[RunSummary]) -> list[tuple[str, bool]]:
