@@ -173,13 +173,8 @@ class Worker:
         with contextlib.suppress(OSError):
             self._process.close_stdin()
         given_up = time.monotonic() + limit_s
-        while not self._process.output_ended and (left := given_up - time.monotonic()) > 0:
-            for key, _ in self._selector.select(min(left, 0.1)):
-                with contextlib.suppress(BlockingIOError, OSError):
-                    if key.data == "stdout":
-                        self._process.read_output()
-                    elif key.data == "stderr":
-                        self._read_errors(key.fd)
+        while not self._process.output_ended and (left_s := given_up - time.monotonic()) > 0:
+            wait([self], [], None, left_s)
 
     def stderr_tail(self) -> str:
         """Return the last lines of the program's standard error."""
