@@ -43,7 +43,7 @@ def read(data: bytes) -> None:
     """Read one input."""
     from dpubench import terminal
     from dpubench.errors import UserError
-from dpubench.report import frame
+    from dpubench.report import frame
     from dpubench.studies import query
     from dpubench.studies.operators import export, text
     from dpubench.studies.operators.study import STUDY
