@@ -57,15 +57,11 @@ def compare(
         raise UserError("--best-engine and --same-engine: choose one")
     sides = [find_runs(run, results_directory(results)) for run in (old, new) if run is not None]
     pairs = pairing.pairs(sides[0], sides[1] if new is not None else None, (old, new or ""))
-    if all(pair.reason for pair in pairs):
-        raise UserError("; ".join(dict.fromkeys(pair.reason for pair in pairs)) + ": only runs of one study can be compared")
     try:
         effects = {pair.study.name: quantities.fraction(min_effect or pair.study.default_effect) for pair in pairs}
     except ValueError as error:
         raise UserError(f"--min-effect {min_effect}: {error}") from None
-    best = best_engine if best_engine or same_engine else None
-    compare_pair = pairing.compared if len(pairs) == 1 else pairing.compared_or_why
-    compared = [(pair, compare_pair(pair, effects[pair.study.name], best)) for pair in pairs]
+    compared = pairing.compared(pairs, effects, best_engine if best_engine or same_engine else None)
     if as_json:
         print(json.dumps(_json(compared, effects, old, new), indent=1, allow_nan=False, ensure_ascii=False))
     elif as_csv:

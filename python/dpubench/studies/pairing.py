@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpubench import studies
@@ -25,7 +25,9 @@ class Pair(NamedTuple):
 
     @property
     def title(self) -> str:
-        return f"study {self.study.name}: " + " and ".join(run.path.name for run in (self.old, self.new) if run is not None)
+        """Return the study and the runs, each with the folder that it is in: both sides may have the same names."""
+        runs = [f"{run.path.parent.name}/{run.path.name}" for run in (self.new, self.old) if run is not None]
+        return f"study {self.study.name}: {' against '.join(runs)}"
 
 
 def pairs(old: Sequence[RunDirectory], new: Sequence[RunDirectory] | None, names: tuple[str, str]) -> list[Pair]:
@@ -53,25 +55,35 @@ def pairs(old: Sequence[RunDirectory], new: Sequence[RunDirectory] | None, names
 def _alone(study: Study, side: str, others: Sequence[RunDirectory]) -> str:
     """Return why a run has no partner on ``side``, whose runs of its study are ``others``."""
     if not others:
-        return f"{side} has no run of study {study.name}"
+        return f"{side} has no run of study {study.name}: only runs of one study can be compared"
     return f"{side} has other runs of study {study.name} ({', '.join(run.path.name for run in others)}): name two runs to compare them"
 
 
-def compared(pair: Pair, effect: float, best: bool | None) -> list[Part]:
-    """Return the comparisons of ``pair``. @raises UserError when its study cannot compare it so"""
+def compared(chosen: Sequence[Pair], effects: Mapping[str, float], best: bool | None) -> list[tuple[Pair, list[Part]]]:
+    """Return the comparisons of each pair, by the smallest effect of its study. A pair that cannot be compared has one row, which says why.
+
+    @raises UserError with every reason when no pair can be compared
+    """
+    found, refusals = [], []
+    for pair in chosen:
+        try:
+            parts = _compared(pair, effects[pair.study.name], best)
+        except EnvironmentFault:
+            raise
+        except UserError as error:
+            refusals.append(str(error))
+            parts = [Part("", [Comparison("every configuration", None, None, None, "not comparable", None, str(error))])]
+        found.append((pair, parts))
+    if len(refusals) == len(found):
+        raise UserError("; ".join(dict.fromkeys(refusals)))
+    return found
+
+
+def _compared(pair: Pair, effect: float, best: bool | None) -> list[Part]:
+    """Return the comparisons of ``pair``. @raises UserError when there are none"""
     if pair.old is None or pair.reason:
         raise UserError(pair.reason)
     before, after = pair.study.summaries(pair.old.path), pair.study.summaries(pair.new.path) if pair.new is not None else None
     if after is None and len(before) == 1 and best:
         raise UserError("--best-engine needs two runs: name NEW too")
     return pair.study.compare(before, after, effect, best)
-
-
-def compared_or_why(pair: Pair, effect: float, best: bool | None) -> list[Part]:
-    """Return the comparisons of ``pair``, or one row that says why there are none. @raises EnvironmentFault"""
-    try:
-        return compared(pair, effect, best)
-    except EnvironmentFault:
-        raise
-    except UserError as error:
-        return [Part("", [Comparison("every configuration", None, None, None, "not comparable", None, str(error))])]

@@ -301,7 +301,8 @@ def test_runs_of_several_studies_are_compared_study_by_study(sides: Path) -> Non
 def test_each_comparison_of_several_is_titled_and_a_regression_of_one_fails(sides: Path) -> None:
     text = compared(sides)
     titles = [line for line in text.splitlines() if line.startswith("study ")]
-    assert titles == ["study operators: ops and ops", "study operators: more", "study end-to-end: trials-before and trials-after"]
+    against = "after/trials-after against before/trials-before"
+    assert titles == ["study operators: after/ops against before/ops", "study operators: before/more", f"study end-to-end: {against}"]
     assert "not comparable  every configuration" in text and "name two runs to compare them" in text
     compared(sides, "--fail-on", "regression", status=3)
     assert "--best-engine: study end-to-end compares points with the same engines" in compared(sides, "--best-engine")
@@ -310,7 +311,9 @@ def test_each_comparison_of_several_is_titled_and_a_regression_of_one_fails(side
 def test_runs_without_a_partner_are_refused_with_every_reason(sides: Path) -> None:
     told = refused(sides, "compare", str(sides / "before/ops"), str(sides / "after/trials-after"))
     assert f"{sides / 'after/trials-after'} has no run of study operators" in told
-    assert f"{sides / 'before/ops'} has no run of study end-to-end" in told and "only runs of one study can be compared" in told
+    assert f"{sides / 'before/ops'} has no run of study end-to-end: only runs of one study can be compared" in told
+    # A directory of runs alone: none of them has two builds or targets.
+    assert "measure with `dpubench run --against BUILD`" in refused(sides, "compare", str(sides / "before"), "--fail-on", "regression")
 
 
 def test_a_directory_of_runs_stands_for_all_of_them(sides: Path) -> None:
