@@ -5,9 +5,9 @@
 #include <zlib.h>
 
 #include "applications/frames.hpp"
-#include "applications/stream.hpp"
-#include "applications/url.hpp"
 #include "inputs/random.hpp"
+#include "packet/stream.hpp"
+#include "packet/url.hpp"
 
 namespace dpubench::applications::test {
 namespace {

@@ -1,7 +1,7 @@
 #include "applications/frames.hpp"
 
+#include "base/byte_order.hpp"
 #include "base/error.hpp"
-#include "inputs/byte_order.hpp"
 
 namespace dpubench::applications {
 

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "inputs/file.hpp"
-#include "inputs/link_layer.hpp"
+#include "packet/link_layer.hpp"
 
 namespace dpubench::inputs {
 

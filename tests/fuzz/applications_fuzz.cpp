@@ -14,9 +14,9 @@
 #include "applications/ips/literals.hpp"
 #include "applications/ipsec/esp.hpp"
 #include "applications/l3-forwarding/router.hpp"
-#include "applications/stream.hpp"
-#include "applications/url.hpp"
 #include "check.hpp"
+#include "packet/stream.hpp"
+#include "packet/url.hpp"
 
 using namespace dpubench::applications;
 

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "check.hpp"
 #include "inputs/capture.hpp"
-#include "inputs/ip.hpp"
+#include "packet/ip.hpp"
 
 using dpubench::inputs::Capture;
 using dpubench::inputs::Packet;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "datapath/frame/parse.hpp"
+#include "packet/frame.hpp"
 
 using dpubench::datapath::Kind;
 using dpubench::datapath::Parsed;

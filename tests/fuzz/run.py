@@ -55,13 +55,13 @@ TARGETS: dict[str, Target] = {
     ),
     "applications": Target(
         covered=(
-            "native/applications/url.cpp",
-            "native/applications/stream.cpp",
+            "native/packet/url.cpp",
+            "native/packet/stream.cpp",
             "native/applications/ips/literals.cpp",
             "native/applications/ipsec/esp.cpp",
             "native/applications/l3-forwarding/router.cpp",
         ),
-        sources=("native/inputs/ip.cpp", "native/inputs/link_layer.cpp"),
+        sources=("native/packet/ip.cpp", "native/packet/link_layer.cpp"),
         flags=("-lcrypto",),
         max_length=1024,
         options=("-malloc_limit_mb=512",),  # for a router's table, which is made once
@@ -90,13 +90,13 @@ TARGETS: dict[str, Target] = {
         max_length=256,
     ),
     "capture": Target(
-        covered=("native/inputs/capture.cpp", "native/inputs/link_layer.cpp", "native/inputs/ip.cpp"), sources=("native/inputs/file.cpp",)
+        covered=("native/inputs/capture.cpp", "native/packet/link_layer.cpp", "native/packet/ip.cpp"), sources=("native/inputs/file.cpp",)
     ),
     "prefixes": Target(covered=("native/inputs/prefixes.cpp",), sources=("native/inputs/file.cpp",)),
     "job": Target(covered=("native/protocol/job.cpp", "native/protocol/reader.cpp"), sources=("native/base/params.cpp",)),
-    "frame": Target(covered=("native/datapath/frame/parse.cpp",), max_length=1024),
+    "frame": Target(covered=("native/packet/frame.cpp",), max_length=1024),
     "reassembly": Target(
-        covered=("native/datapath/workloads/application-recognition/reassembly.cpp",), sources=("native/base/keyed_hash.cpp",), max_length=1024
+        covered=("native/packet/reassembly.cpp",), sources=("native/base/keyed_hash.cpp",), max_length=1024
     ),
     "rules": Target(covered=("native/inputs/rules.cpp",), sources=("native/inputs/file.cpp",), max_length=1024),
     "trace": Target(

@@ -12,7 +12,7 @@
 
 #include "capture_builder.hpp"
 #include "expect_error.hpp"
-#include "inputs/ip.hpp"
+#include "packet/ip.hpp"
 #include "shared_data.hpp"
 #include "temporary_directory.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "expect_error.hpp"
 #include "inputs/capture.hpp"
-#include "inputs/ip.hpp"
+#include "packet/ip.hpp"
 
 namespace dpubench::inputs {
 namespace {

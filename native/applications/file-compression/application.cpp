@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "applications/application.hpp"
-#include "inputs/byte_order.hpp"
+#include "base/byte_order.hpp"
 #include "measure/region.hpp"
 #include "operators/support/deflate_format.hpp"
 

@@ -10,9 +10,9 @@
 #include <span>
 #include <string>
 
-#include "applications/stream.hpp"
-#include "inputs/byte_order.hpp"
-#include "inputs/ip.hpp"
+#include "base/byte_order.hpp"
+#include "packet/ip.hpp"
+#include "packet/stream.hpp"
 
 namespace dpubench::applications {
 

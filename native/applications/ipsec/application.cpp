@@ -8,7 +8,7 @@
 #include "applications/application.hpp"
 #include "applications/frames.hpp"
 #include "applications/ipsec/esp.hpp"
-#include "inputs/byte_order.hpp"
+#include "base/byte_order.hpp"
 #include "inputs/capture.hpp"
 #include "inputs/random.hpp"
 #include "measure/region.hpp"

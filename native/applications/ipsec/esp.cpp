@@ -7,9 +7,9 @@
 #include <cstring>
 #include <string>
 
+#include "base/byte_order.hpp"
 #include "base/error.hpp"
-#include "inputs/byte_order.hpp"
-#include "operators/support/internet_checksum.hpp"
+#include "packet/checksum.hpp"
 
 namespace dpubench::applications {
 

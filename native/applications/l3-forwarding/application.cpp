@@ -7,9 +7,9 @@
 #include "applications/frames.hpp"
 #include "applications/l3-forwarding/router.hpp"
 #include "applications/l3-forwarding/routes.hpp"
-#include "inputs/byte_order.hpp"
-#include "inputs/link_layer.hpp"
+#include "base/byte_order.hpp"
 #include "measure/region.hpp"
+#include "packet/link_layer.hpp"
 
 namespace dpubench::applications {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "applications/frames.hpp"
-#include "inputs/byte_order.hpp"
-#include "inputs/link_layer.hpp"
-#include "operators/support/internet_checksum.hpp"
+#include "base/byte_order.hpp"
+#include "packet/checksum.hpp"
+#include "packet/link_layer.hpp"
 
 namespace dpubench::applications {
 

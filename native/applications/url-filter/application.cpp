@@ -9,11 +9,11 @@
 
 #include "applications/application.hpp"
 #include "applications/expressions.hpp"
-#include "applications/url.hpp"
 #include "inputs/capture.hpp"
 #include "inputs/file.hpp"
-#include "inputs/ip.hpp"
 #include "measure/region.hpp"
+#include "packet/ip.hpp"
+#include "packet/url.hpp"
 
 namespace dpubench::applications {
 namespace {

@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
+#include "base/byte_order.hpp"
 #include "datapath/client/traffic.hpp"
-#include "datapath/frame/parse.hpp"
-#include "inputs/byte_order.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath {
 namespace {

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/byte_order.hpp"
 #include "datapath/client/loop.hpp"
 #include "datapath/client/scripted_port.hpp"
 #include "datapath/client/trial.hpp"
-#include "datapath/frame/parse.hpp"
 #include "datapath/frame/trailer.hpp"
-#include "inputs/byte_order.hpp"
 #include "native/expect_error.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath {
 namespace {

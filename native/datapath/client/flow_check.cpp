@@ -8,7 +8,7 @@
 
 #include "datapath/client/bitmap.hpp"
 #include "datapath/client/headers.hpp"
-#include "datapath/frame/parse.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath {
 namespace {

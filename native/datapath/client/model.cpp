@@ -9,7 +9,7 @@
 #include "datapath/client/payloads.hpp"
 #include "datapath/client/segmentation.hpp"
 #include "datapath/client/traffic.hpp"
-#include "datapath/frame/parse.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath {
 namespace {

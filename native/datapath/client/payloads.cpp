@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "inputs/ip.hpp"
 #include "operators/regex/work.hpp"
 #include "operators/verify.hpp"
+#include "packet/ip.hpp"
 
 namespace dpubench::datapath {
 namespace {

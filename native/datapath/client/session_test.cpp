@@ -9,11 +9,11 @@
 
 #include "datapath/client/check.hpp"
 #include "datapath/client/scripted_port.hpp"
-#include "datapath/frame/parse.hpp"
 #include "native/expect_error.hpp"
 #include "native/shared_data.hpp"
 #include "native/temporary_directory.hpp"
 #include "operators/regex/work.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath {
 namespace {

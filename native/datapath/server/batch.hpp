@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <span>
 
-#include "datapath/frame/parse.hpp"
 #include "datapath/ports/port.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath {
 

@@ -7,8 +7,8 @@
 
 #include "inputs/random.hpp"
 #include "operators/operator.hpp"
-#include "operators/support/internet_checksum.hpp"
 #include "operators/support/segments.hpp"
+#include "packet/checksum.hpp"
 
 namespace dpubench {
 namespace {

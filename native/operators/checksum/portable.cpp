@@ -2,7 +2,7 @@
 
 #include "operators/checksum/packet.hpp"
 #include "operators/engine.hpp"
-#include "operators/support/internet_checksum.hpp"
+#include "packet/checksum.hpp"
 
 namespace dpubench {
 namespace {

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "inputs/digest.hpp"
-#include "inputs/ip.hpp"
 #include "operators/lane.hpp"
 #include "operators/regex/work.hpp"
 #include "operators/support/messages.hpp"
+#include "packet/ip.hpp"
 
 namespace dpubench {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "base/params.hpp"
 #include "operators/lane.hpp"
-#include "operators/support/internet_checksum.hpp"
+#include "packet/checksum.hpp"
 
 namespace dpubench::segments {
 

@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/byte_order.hpp"
 #include "datapath/frame/trailer.hpp"
 #include "datapath/workloads/application-recognition/reply.hpp"
 #include "datapath/workloads/workload.hpp"
-#include "inputs/byte_order.hpp"
 #include "native/capture_builder.hpp"
 #include "native/temporary_directory.hpp"
 #include "operators/support/built_engines.hpp"

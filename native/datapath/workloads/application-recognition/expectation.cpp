@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "inputs/byte_order.hpp"
+#include "base/byte_order.hpp"
 #include "inputs/digest.hpp"
 
 namespace dpubench::datapath::recognition {

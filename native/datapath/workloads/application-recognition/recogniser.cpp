@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "inputs/byte_order.hpp"
+#include "base/byte_order.hpp"
 #include "operators/regex/work.hpp"
 
 namespace dpubench::datapath::recognition {

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "datapath/frame/parse.hpp"
 #include "datapath/server/lane_stage.hpp"
-#include "datapath/workloads/application-recognition/reassembly.hpp"
 #include "datapath/workloads/application-recognition/reply.hpp"
+#include "packet/frame.hpp"
+#include "packet/reassembly.hpp"
 
 namespace dpubench::datapath::recognition {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/byte_order.hpp"
 #include "datapath/workloads/swapped.hpp"
-#include "inputs/byte_order.hpp"
-#include "operators/support/internet_checksum.hpp"
+#include "packet/checksum.hpp"
 
 namespace dpubench::datapath::recognition {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <span>
 
-#include "datapath/frame/parse.hpp"
 #include "datapath/frame/trailer.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath::recognition {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "datapath/frame/parse.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath::flow_table {
 

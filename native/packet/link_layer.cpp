@@ -1,4 +1,4 @@
-#include "inputs/link_layer.hpp"
+#include "packet/link_layer.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "applications/url.hpp"
+#include "packet/url.hpp"
 
 #include <algorithm>
 

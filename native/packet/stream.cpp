@@ -1,8 +1,8 @@
-#include "applications/stream.hpp"
+#include "packet/stream.hpp"
 
 #include <algorithm>
 
-#include "applications/url.hpp"
+#include "packet/url.hpp"
 
 namespace dpubench::applications {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "inputs/byte_order.hpp"
-#include "inputs/ip.hpp"
+#include "base/byte_order.hpp"
+#include "packet/ip.hpp"
 
 namespace dpubench::inputs {
 

@@ -1,4 +1,4 @@
-#include "datapath/frame/parse.hpp"
+#include "packet/frame.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "inputs/capture.hpp"
-#include "inputs/ip.hpp"
 #include "inputs/random.hpp"
 #include "native/capture_builder.hpp"
 #include "native/shared_data.hpp"
+#include "packet/ip.hpp"
 
 namespace dpubench::datapath {
 namespace {

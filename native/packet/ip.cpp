@@ -1,4 +1,4 @@
-#include "inputs/ip.hpp"
+#include "packet/ip.hpp"
 
 #include <algorithm>
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "datapath/workloads/application-recognition/reassembly.hpp"
+#include "packet/reassembly.hpp"
 
 namespace dpubench::test {
 

@@ -1,9 +1,9 @@
-#include "datapath/frame/parse.hpp"
+#include "packet/frame.hpp"
 
 #include <optional>
 
-#include "inputs/byte_order.hpp"
-#include "operators/support/internet_checksum.hpp"
+#include "base/byte_order.hpp"
+#include "packet/checksum.hpp"
 
 namespace dpubench::datapath {
 namespace {

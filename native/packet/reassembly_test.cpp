@@ -1,4 +1,4 @@
-#include "datapath/workloads/application-recognition/reassembly.hpp"
+#include "packet/reassembly.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fuzz/reassembly_model.hpp"
+#include "fuzz/reassembly_oracle.hpp"
 #include "inputs/random.hpp"
 #include "native/expect_error.hpp"
 

@@ -1,4 +1,4 @@
-#include "datapath/workloads/application-recognition/reassembly.hpp"
+#include "packet/reassembly.hpp"
 
 #include <unistd.h>
 

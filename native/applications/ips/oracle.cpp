@@ -1,4 +1,4 @@
-#include "applications/ips/reference.hpp"
+#include "applications/ips/oracle.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "inputs/byte_order.hpp"
+#include "base/byte_order.hpp"
 
 namespace dpubench::inputs {
 
