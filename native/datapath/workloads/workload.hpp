@@ -15,7 +15,7 @@
 #include "base/params.hpp"
 #include "datapath/frame/trailer.hpp"
 #include "datapath/ports/port.hpp"
-#include "datapath/server/stage.hpp"
+#include "datapath/stages/stage.hpp"
 #include "inputs/store.hpp"
 #include "operators/engines.hpp"
 #include "operators/operator.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "datapath/server/lane_stage.hpp"
+#include "datapath/stages/lane_stage.hpp"
 #include "datapath/workloads/application-recognition/recogniser.hpp"
 #include "datapath/workloads/workload.hpp"
 #include "operators/support/deflate_format.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "datapath/server/lane_stage.hpp"
+#include "datapath/stages/lane_stage.hpp"
 #include "datapath/workloads/application-recognition/reply.hpp"
 #include "packet/frame.hpp"
 #include "packet/reassembly.hpp"

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "datapath/server/lane_stage.hpp"
-#include "datapath/server/stage.hpp"
+#include "datapath/stages/lane_stage.hpp"
+#include "datapath/stages/stage.hpp"
 #include "datapath/workloads/application-recognition/recogniser.hpp"
 
 namespace dpubench::datapath::recognition {

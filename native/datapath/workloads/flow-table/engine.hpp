@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "datapath/ports/port.hpp"
+#include "datapath/stages/modules.hpp"
 #include "datapath/workloads/flow-table/flow_table.hpp"
-#include "datapath/workloads/stage_modules.hpp"
 #include "operators/engine.hpp"
 
 namespace dpubench::datapath::flow_table {

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "datapath/job.hpp"
+#include "datapath/stages/xdp_program.hpp"
 #include "datapath/workloads/flow-table/engine.hpp"
 #include "datapath/workloads/flow-table/oracle.hpp"
 #include "datapath/workloads/flow-table/xdp_shared.h"
-#include "datapath/workloads/xdp_program.hpp"
 
 namespace dpubench::datapath::flow_table {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "datapath/workloads/stage_modules.hpp"
+#include "datapath/stages/modules.hpp"
 #include "datapath/workloads/workload.hpp"
 
 namespace dpubench::datapath::forward {

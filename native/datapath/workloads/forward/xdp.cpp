@@ -6,8 +6,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "datapath/stages/xdp_program.hpp"
 #include "datapath/workloads/forward/engine.hpp"
-#include "datapath/workloads/xdp_program.hpp"
 
 namespace dpubench::datapath::forward {
 namespace {

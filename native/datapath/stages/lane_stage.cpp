@@ -1,4 +1,4 @@
-#include "datapath/server/lane_stage.hpp"
+#include "datapath/stages/lane_stage.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "datapath/workloads/stage_modules.hpp"
+#include "datapath/stages/modules.hpp"
 
 #include <dlfcn.h>
 

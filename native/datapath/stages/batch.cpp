@@ -1,4 +1,4 @@
-#include "datapath/server/batch.hpp"
+#include "datapath/stages/batch.hpp"
 
 namespace dpubench::datapath {
 

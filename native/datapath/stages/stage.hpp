@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
-#include "datapath/server/batch.hpp"
+#include "datapath/stages/batch.hpp"
 
 namespace dpubench::datapath {
 
