@@ -11,7 +11,7 @@
 #include <bit>
 #include <limits>
 
-#include "operators/support/dpdk.hpp"
+#include "operators/support/dpdk/dpdk.hpp"
 
 namespace dpubench::datapath {
 

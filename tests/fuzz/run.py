@@ -68,11 +68,11 @@ TARGETS: dict[str, Target] = {
     ),
     "codecs": Target(
         covered=(
-            "native/operators/support/deflate_decompress.cpp",
-            "native/operators/support/deflate_compress.cpp",
-            "native/operators/support/huffman_code.cpp",
-            "native/operators/support/lz4_block.cpp",
-            "native/operators/support/snappy_format.cpp",
+            "native/operators/support/codecs/deflate_decompress.cpp",
+            "native/operators/support/codecs/deflate_compress.cpp",
+            "native/operators/support/codecs/huffman_code.cpp",
+            "native/operators/support/codecs/lz4_block.cpp",
+            "native/operators/support/codecs/snappy_format.cpp",
         ),
         flags=("-lz", "-llz4"),
     ),

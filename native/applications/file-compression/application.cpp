@@ -8,7 +8,7 @@
 #include "applications/application.hpp"
 #include "base/byte_order.hpp"
 #include "measure/region.hpp"
-#include "operators/support/deflate_format.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
 
 namespace dpubench::applications {
 namespace {

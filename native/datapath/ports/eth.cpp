@@ -12,7 +12,7 @@
 #include <semaphore>
 
 #include "datapath/job.hpp"
-#include "operators/support/dpdk_device.hpp"
+#include "operators/support/dpdk/device.hpp"
 
 namespace dpubench::datapath {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "datapath/job.hpp"
 #include "datapath/ports/eth.hpp"
-#include "operators/support/dpdk.hpp"
+#include "operators/support/dpdk/dpdk.hpp"
 
 namespace dpubench::datapath {
 namespace {

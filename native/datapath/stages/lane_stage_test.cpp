@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "native/expect_error.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 
 namespace dpubench::datapath {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "inputs/random.hpp"
 #include "operators/operator.hpp"
-#include "operators/support/segments.hpp"
+#include "operators/support/division/segments.hpp"
 #include "packet/checksum.hpp"
 
 namespace dpubench {

@@ -6,8 +6,8 @@
 #include "inputs/traffic.hpp"
 #include "operators/checksum/packet.hpp"
 #include "operators/lane.hpp"
+#include "operators/support/division/segments.hpp"
 #include "operators/support/messages.hpp"
-#include "operators/support/segments.hpp"
 
 namespace dpubench {
 namespace {

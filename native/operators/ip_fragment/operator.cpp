@@ -4,7 +4,7 @@
 #include <array>
 
 #include "operators/ip_fragment/packet.hpp"
-#include "operators/support/dividing.hpp"
+#include "operators/support/division/dividing.hpp"
 
 namespace dpubench {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "operators/support/dividing.hpp"
+#include "operators/support/division/dividing.hpp"
 #include "operators/tcp_segment/packet.hpp"
 
 namespace dpubench {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "operators/support/segments.hpp"
+#include "operators/support/division/segments.hpp"
 
 namespace dpubench::tcp_segment {
 

@@ -19,7 +19,7 @@
 #include "datapath/workloads/workload.hpp"
 #include "native/capture_builder.hpp"
 #include "native/temporary_directory.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 
 namespace dpubench::datapath::recognition::test {
 

@@ -12,7 +12,7 @@
 #include "datapath/stages/lane_stage.hpp"
 #include "datapath/workloads/application-recognition/recogniser.hpp"
 #include "datapath/workloads/workload.hpp"
-#include "operators/support/deflate_format.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
 
 namespace dpubench::datapath::recognition {
 

@@ -5,7 +5,7 @@
 #include "datapath/workloads/application-recognition/bench_of_packets.hpp"
 #include "inputs/digest.hpp"
 #include "native/expect_error.hpp"
-#include "operators/support/deflate_format.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
 
 namespace dpubench::datapath::recognition {
 namespace {

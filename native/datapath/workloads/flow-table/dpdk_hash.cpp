@@ -12,7 +12,7 @@
 #include "datapath/workloads/flow-table/indexed_table.hpp"
 #include "datapath/workloads/flow-table/oracle.hpp"
 #include "datapath/workloads/flow-table/own_tables.hpp"
-#include "operators/support/dpdk.hpp"
+#include "operators/support/dpdk/dpdk.hpp"
 
 namespace dpubench::datapath::flow_table {
 namespace {
