@@ -15,6 +15,7 @@
 #include "applications/ipsec/esp.hpp"
 #include "applications/l3-forwarding/router.hpp"
 #include "check.hpp"
+#include "packet/http.hpp"
 #include "packet/stream.hpp"
 #include "packet/url.hpp"
 

@@ -55,8 +55,9 @@ TARGETS: dict[str, Target] = {
     ),
     "applications": Target(
         covered=(
-            "native/packet/url.cpp",
+            "native/packet/http.cpp",
             "native/packet/stream.cpp",
+            "native/packet/url.cpp",
             "native/applications/ips/literals.cpp",
             "native/applications/ipsec/esp.cpp",
             "native/applications/l3-forwarding/router.cpp",

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/byte_order.hpp"
+#include "packet/http.hpp"
 #include "packet/ip.hpp"
 #include "packet/stream.hpp"
 

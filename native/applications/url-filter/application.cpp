@@ -2,7 +2,6 @@
 // requires: libpcre2-8 >= 10.30
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <set>
 #include <unordered_set>
 
@@ -12,6 +11,7 @@
 #include "inputs/capture.hpp"
 #include "inputs/file.hpp"
 #include "measure/region.hpp"
+#include "packet/http.hpp"
 #include "packet/ip.hpp"
 #include "packet/url.hpp"
 
@@ -54,43 +54,6 @@ std::uint32_t hash_of(std::string_view text) {
 }
 bool is_drawn(std::string_view host) {
   return (hash_of(host) >> 8) % kShare == 0;
-}
-
-std::string_view next_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
-/// An HTTP request at the beginning of a segment's payload.
-struct Request {
-  std::string_view target;
-  std::string_view host;
-};
-std::optional<Request> parse_request(std::string_view payload) {
-  static constexpr std::string_view kMethods[] = {"GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "PATCH "};
-  const bool begins =
-      std::any_of(std::begin(kMethods), std::end(kMethods), [&](std::string_view m) { return payload.starts_with(m); });
-  if (!begins) return std::nullopt;
-  const std::string_view first = next_line(payload);
-  const std::size_t from = first.find(' ') + 1;
-  const std::size_t to = first.find(' ', from);
-  if (to == std::string_view::npos || !first.substr(to + 1).starts_with("HTTP/1.")) return std::nullopt;
-  Request request{first.substr(from, to - from), {}};
-  while (!payload.empty()) {
-    const std::string_view line = next_line(payload);
-    if (line.empty()) break;
-    constexpr std::size_t kName = 5;
-    std::string name(line.substr(0, kName));
-    lower(name);
-    if (name != "host:") continue;
-    request.host = line.substr(kName);
-    while (request.host.starts_with(' ')) request.host.remove_prefix(1);
-    while (request.host.ends_with(' ')) request.host.remove_suffix(1);
-  }
-  return request;
 }
 
 /// A set of domains. It tells whether a host is one of them or lies below one.
