@@ -1,10 +1,11 @@
-// The Internet checksum (RFC 1071) for portable engines.
+// The Internet checksum (RFC 1071).
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "base/byte_order.hpp"
 
 namespace dpubench::checksum {
 
@@ -26,19 +27,10 @@ inline void store16(std::byte* at, std::uint16_t word) {
   std::memcpy(at, &word, sizeof word);
 }
 
-/// Convert a number of 16 bits to network byte order, as it lies in a packet, and back.
-inline constexpr std::uint16_t network16(std::uint32_t value) {
-  const auto word = static_cast<std::uint16_t>(value);
-  return std::endian::native == std::endian::little ? __builtin_bswap16(word) : word;
-}
-inline constexpr std::uint32_t network32(std::uint32_t value) {
-  return std::endian::native == std::endian::little ? __builtin_bswap32(value) : value;
-}
-
 /// Add the last `length` (below 4) bytes of a message.
 inline Sum add_tail(Sum sum, const std::byte* at, std::size_t length) {
   if ((length & 2U) != 0) sum += load16(at);
-  if ((length & 1U) != 0) sum += network16(std::to_integer<std::uint32_t>(at[length - 1]) << 8);
+  if ((length & 1U) != 0) sum += wire::network16(std::to_integer<std::uint32_t>(at[length - 1]) << 8);
   return sum;
 }
 

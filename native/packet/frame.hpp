@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace dpubench::datapath {
+namespace dpubench::packet {
 
 enum class Kind : std::uint8_t {
   kTransport,  ///< IPv4 or IPv6 with a whole TCP, UDP or SCTP header
@@ -39,4 +39,4 @@ bool transport_checksum_valid(std::span<const std::byte> frame, const Parsed& pa
 /// Write both checksums anew, where the frame holds all bytes that they cover. UDP gets a checksum even if the packet had none.
 void set_checksums(std::span<std::byte> frame, const Parsed& parsed) noexcept;
 
-}  // namespace dpubench::datapath
+}  // namespace dpubench::packet

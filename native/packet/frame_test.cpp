@@ -14,7 +14,7 @@
 #include "native/shared_data.hpp"
 #include "packet/ip.hpp"
 
-namespace dpubench::datapath {
+namespace dpubench::packet {
 namespace {
 
 using test::Bytes;
@@ -322,8 +322,8 @@ TEST(Parse, AgreesWithTheCaptureReaderOnRealTraffic) {
       const Parsed p = parse(frame);
       expect_consistent(p, frame.size());
       ++kinds[static_cast<int>(p.kind)];
-      inputs::Transport transport;
-      const bool found = inputs::find_transport(ip, transport);
+      Transport transport;
+      const bool found = find_transport(ip, transport);
       if (p.kind == Kind::kTransport) {
         ASSERT_TRUE(found);
         ASSERT_EQ(p.protocol, transport.protocol);
@@ -344,4 +344,4 @@ TEST(Parse, AgreesWithTheCaptureReaderOnRealTraffic) {
 }
 
 }  // namespace
-}  // namespace dpubench::datapath
+}  // namespace dpubench::packet

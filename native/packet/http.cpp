@@ -4,7 +4,7 @@
 
 #include "packet/url.hpp"
 
-namespace dpubench::applications {
+namespace dpubench::packet {
 
 std::string_view next_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
@@ -80,4 +80,4 @@ std::string Requests::normal_form() {
   return normal + "\n" + url.host;
 }
 
-}  // namespace dpubench::applications
+}  // namespace dpubench::packet

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace dpubench::applications {
+namespace dpubench::packet {
 
 /// Cut the first line off a text and return it without its end.
 std::string_view next_line(std::string_view& text);
@@ -59,4 +59,4 @@ class Requests {
   std::string head_;
 };
 
-}  // namespace dpubench::applications
+}  // namespace dpubench::packet

@@ -6,7 +6,7 @@
 
 #include "base/byte_order.hpp"
 
-namespace dpubench::inputs {
+namespace dpubench::packet {
 
 /// The facts in an IP header about its packet.
 struct Extent {
@@ -29,4 +29,4 @@ struct Transport {
 };
 bool find_transport(wire::Bytes ip_packet, Transport& out);
 
-}  // namespace dpubench::inputs
+}  // namespace dpubench::packet

@@ -4,7 +4,9 @@
 #include <array>
 #include <optional>
 
-namespace dpubench::inputs {
+#include "packet/headers.hpp"
+
+namespace dpubench::packet {
 
 using namespace wire;
 
@@ -92,13 +94,13 @@ Rest by_link_type(std::uint32_t number, Bytes frame) {
 Rest ether_type(std::uint32_t type, Bytes rest) {
   constexpr std::size_t kTagControl = 2;
   switch (type) {
-    case 0x0800:
+    case ethernet::kIp4:
       return {Layer::kIp4, rest};
-    case 0x86dd:
+    case ethernet::kIp6:
       return {Layer::kIp6, rest};
-    case 0x8100:  // IEEE 802.1Q
-    case 0x88a8:  // IEEE 802.1ad
-    case 0x9100:  // stacked tags before 802.1ad
+    case ethernet::kCustomerTag:
+    case ethernet::kServiceTag:
+    case ethernet::kOldServiceTag:
       return after(rest, kTagControl, Layer::kEtherType);
     case 0x8847:
     case 0x8848:
@@ -315,4 +317,4 @@ Unwrapped unwrap(std::uint32_t link_type, Bytes frame) {
   return {.content = Content::kIp, .extent = *extent, .ip = rest.bytes.first(extent->length)};
 }
 
-}  // namespace dpubench::inputs
+}  // namespace dpubench::packet

@@ -6,7 +6,7 @@
 #include "base/byte_order.hpp"
 #include "packet/ip.hpp"
 
-namespace dpubench::inputs {
+namespace dpubench::packet {
 
 enum class Content : std::uint8_t {
   kIp,
@@ -25,4 +25,4 @@ struct Unwrapped {
 /// www.tcpdump.org/linktypes.html @param frame untrusted
 Unwrapped unwrap(std::uint32_t link_type, wire::Bytes frame);
 
-}  // namespace dpubench::inputs
+}  // namespace dpubench::packet

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/keyed_hash.hpp"
 
-namespace dpubench::datapath::recognition {
+namespace dpubench::packet {
 
 Reassembly::Reassembly(const Limits& limits) : limits_(limits), secret_(process_secret()) {
   if (limits.flows == 0 || limits.overlap_bytes == 0 || limits.overlap_bytes > limits.stretch_bytes / 4 ||
@@ -272,4 +272,4 @@ void Reassembly::spend(const Window& window) noexcept {
   keep(window.flow, scratch);
 }
 
-}  // namespace dpubench::datapath::recognition
+}  // namespace dpubench::packet

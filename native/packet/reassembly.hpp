@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace dpubench::datapath::recognition {
+namespace dpubench::packet {
 
 /// One direction of a TCP connection: addresses (IPv4 ones in their first four bytes), ports, version.
 struct FlowKey {
@@ -152,4 +152,4 @@ class Reassembly {
   std::uint32_t youngest_ = kNone;
 };
 
-}  // namespace dpubench::datapath::recognition
+}  // namespace dpubench::packet

@@ -12,7 +12,7 @@
 #include "inputs/random.hpp"
 #include "native/expect_error.hpp"
 
-namespace dpubench::datapath::recognition {
+namespace dpubench::packet {
 namespace {
 
 constexpr Reassembly::Limits kSmall = {.flows = 3, .stretch_bytes = 128, .overlap_bytes = 8};
@@ -180,4 +180,4 @@ TEST(Reassembly, FlowsThatAreMadeToCollideDoNot) {
 }
 
 }  // namespace
-}  // namespace dpubench::datapath::recognition
+}  // namespace dpubench::packet

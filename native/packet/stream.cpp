@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace dpubench::applications {
+namespace dpubench::packet {
 
 void Stream::keep(std::uint64_t at, std::string_view payload) {
   auto after = waiting_.upper_bound(at);
@@ -28,4 +28,4 @@ void Stream::keep(std::uint64_t at, std::string_view payload) {
   }
 }
 
-}  // namespace dpubench::applications
+}  // namespace dpubench::packet

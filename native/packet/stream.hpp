@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace dpubench::applications {
+namespace dpubench::packet {
 
 /// A stream that puts segments in order. If octets come twice, the first copy counts. When a segment arrives far ahead, the
 /// octets missing before it count as lost, and the stream continues behind the gap.
@@ -108,4 +108,4 @@ class Pieces {
   bool is_new_ = false;
 };
 
-}  // namespace dpubench::applications
+}  // namespace dpubench::packet

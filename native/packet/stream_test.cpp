@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace dpubench::applications {
+namespace dpubench::packet {
 namespace {
 
 TEST(Stream, KeepsTheFirstCopyAndTheOrder) {
@@ -32,4 +32,4 @@ TEST(Stream, KeepsTheFirstCopyAndTheOrder) {
 }
 
 }  // namespace
-}  // namespace dpubench::applications
+}  // namespace dpubench::packet

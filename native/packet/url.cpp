@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace dpubench::applications {
+namespace dpubench::packet {
 
 namespace {
 
@@ -106,4 +106,4 @@ bool parse_url(std::string_view text, Url& into) {
   return true;
 }
 
-}  // namespace dpubench::applications
+}  // namespace dpubench::packet

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace dpubench::applications {
+namespace dpubench::packet {
 
 /// Return the text with percent-encoded octets decoded once (RFC 3986, section 2.1). Invalid encodings stay as they are.
 std::string percent_decoded(std::string_view text);
@@ -27,4 +27,4 @@ bool parse_url(std::string_view text, Url& into);
 /// Fill path and query from a request's target in origin form (RFC 9112, section 3.2.1).
 void parse_target(std::string_view target, Url& into);
 
-}  // namespace dpubench::applications
+}  // namespace dpubench::packet

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace dpubench::applications {
+namespace dpubench::packet {
 namespace {
 
 TEST(Url, HasOneSpelling) {
@@ -24,4 +24,4 @@ TEST(Url, HasOneSpelling) {
 }
 
 }  // namespace
-}  // namespace dpubench::applications
+}  // namespace dpubench::packet

@@ -27,8 +27,8 @@ struct ReassemblyStep {
 
 class ReassemblyModel {
  public:
-  using Reassembly = datapath::recognition::Reassembly;
-  using Window = datapath::recognition::Window;
+  using Reassembly = packet::Reassembly;
+  using Window = packet::Window;
 
   explicit ReassemblyModel(const Reassembly::Limits& limits) : limits_(limits), reassembly_(limits) {}
 
@@ -36,7 +36,7 @@ class ReassemblyModel {
   std::string apply(const ReassemblyStep& step) {
     std::vector<std::byte> payload(step.bytes);
     for (std::byte& b : payload) b = static_cast<std::byte>(++counter_ * 0x9e3779b1U >> 24);
-    datapath::recognition::FlowKey key;
+    packet::FlowKey key;
     key.bytes[3] = std::byte{step.key};
     const std::uint32_t flow = reassembly_.find(key);
     const Window got = reassembly_.add(flow, {step.sequence, step.syn, step.rst, payload});

@@ -96,9 +96,7 @@ TARGETS: dict[str, Target] = {
     "prefixes": Target(covered=("native/inputs/prefixes.cpp",), sources=("native/inputs/file.cpp",)),
     "job": Target(covered=("native/protocol/job.cpp", "native/protocol/reader.cpp"), sources=("native/base/params.cpp",)),
     "frame": Target(covered=("native/packet/frame.cpp",), max_length=1024),
-    "reassembly": Target(
-        covered=("native/packet/reassembly.cpp",), sources=("native/base/keyed_hash.cpp",), max_length=1024
-    ),
+    "reassembly": Target(covered=("native/packet/reassembly.cpp",), sources=("native/base/keyed_hash.cpp",), max_length=1024),
     "rules": Target(covered=("native/inputs/rules.cpp",), sources=("native/inputs/file.cpp",), max_length=1024),
     "trace": Target(
         covered=("native/cores/trace/reader.cpp", "native/cores/trace/block_table.cpp", "native/cores/trace/compressed_file.cpp"),

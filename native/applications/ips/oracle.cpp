@@ -25,7 +25,7 @@ struct SlowStream {
     begun = true;
     if (packet.payload.empty()) return;
     const auto begin = end + static_cast<std::int32_t>(sequence - (first + static_cast<std::uint32_t>(end)));
-    while (begin - end > Stream::kAhead) {
+    while (begin - end > packet::Stream::kAhead) {
       const auto there = octets.lower_bound(end);
       end = there == octets.end() ? begin : there->first;
       while (octets.contains(end)) ++end;
@@ -91,7 +91,7 @@ std::vector<std::string> slow_requests(const std::string& stream) {
   std::size_t at = 0;
   while (at < stream.size()) {
     const std::size_t end = stream.find("\r\n\r\n", at);
-    if (end == std::string::npos || end + 4 - at > Requests::kMostHead) break;
+    if (end == std::string::npos || end + 4 - at > packet::Requests::kMostHead) break;
     const std::vector<std::string> lines = lines_of(stream.substr(at, end - at));
     if (lines.empty()) break;
     const std::string& first = lines.front();
@@ -127,9 +127,9 @@ std::vector<std::string> slow_requests(const std::string& stream) {
 
 std::vector<std::string> pieces_of(const std::string& stream) {
   std::vector<std::string> all;
-  for (std::size_t at = 0; at < stream.size(); at += Pieces::kPiece - Pieces::kOverlap) {
-    if (at != 0 && stream.size() - at <= Pieces::kOverlap) break;  // it holds nothing new
-    all.push_back(stream.substr(at, Pieces::kPiece));
+  for (std::size_t at = 0; at < stream.size(); at += packet::Pieces::kPiece - packet::Pieces::kOverlap) {
+    if (at != 0 && stream.size() - at <= packet::Pieces::kOverlap) break;  // it holds nothing new
+    all.push_back(stream.substr(at, packet::Pieces::kPiece));
   }
   return all;
 }

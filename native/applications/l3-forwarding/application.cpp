@@ -9,11 +9,10 @@
 #include "applications/l3-forwarding/routes.hpp"
 #include "base/byte_order.hpp"
 #include "measure/region.hpp"
+#include "packet/headers.hpp"
 
 namespace dpubench::applications {
 namespace {
-
-namespace wire = inputs::wire;
 
 const ApplicationInfo& info() {
   static const ApplicationInfo info{
@@ -86,8 +85,8 @@ class L3Forwarding final : public Application {
       const auto expected = oracle.forward(frame.bytes, reader.link_type());
       if (!expected) continue;
       const auto& [hop, packet] = *expected;
-      const bool same = ours.next(made) && made.bytes.size() == kEthernet + packet.size() &&
-                        std::equal(packet.begin(), packet.end(), made.bytes.begin() + kEthernet) &&
+      const bool same = ours.next(made) && made.bytes.size() == packet::ethernet::kHeader + packet.size() &&
+                        std::equal(packet.begin(), packet.end(), made.bytes.begin() + packet::ethernet::kHeader) &&
                         wire::u8(made.bytes, 5) == hop && wire::u8(made.bytes, 11) == hop;
       if (!same) throw Error("l3-forwarding: frame " + std::to_string(number) + " of " + path.string() + ": the output is wrong");
       ++hops[hop].packets;

@@ -4,20 +4,12 @@
 
 #include "applications/frames.hpp"
 #include "base/byte_order.hpp"
+#include "packet/checksum_oracle.hpp"
 #include "packet/link_layer.hpp"
 
 namespace dpubench::applications {
 
 namespace {
-
-namespace wire = inputs::wire;
-
-std::uint32_t slow_sum(std::span<const std::byte> header) {
-  std::uint32_t sum = 0;
-  for (std::size_t i = 0; i + 1 < header.size(); i += 2) sum += wire::be16(header, i);
-  while (sum > 0xffff) sum = (sum & 0xffffU) + (sum >> 16);
-  return sum;
-}
 
 bool begins_with(std::span<const std::byte> address, std::initializer_list<unsigned> bytes) {
   std::size_t i = 0;
@@ -42,8 +34,8 @@ bool is_unicast(std::span<const std::byte> address) {
 /// Return a frame's IP packet and all bytes behind it. Empty if the frame's type does not name the packet's IP version.
 std::span<const std::byte> network_packet(std::span<const std::byte> frame, std::uint32_t link_type) {
   if (link_type != kLinkEthernet) {
-    const inputs::Unwrapped inner = inputs::unwrap(link_type, frame);
-    return inner.content == inputs::Content::kIp ? inner.ip : std::span<const std::byte>{};
+    const packet::Unwrapped inner = packet::unwrap(link_type, frame);
+    return inner.content == packet::Content::kIp ? inner.ip : std::span<const std::byte>{};
   }
   std::size_t at = 12;
   for (int tags = 0; tags < 2 && at + 2 <= frame.size(); ++tags) {
@@ -78,7 +70,7 @@ std::optional<Oracle::Sent> Oracle::forward(std::span<const std::byte> ip) const
   const std::size_t header = is4 ? (wire::u8(ip, 0) & 15U) * 4 : 40;
   const std::size_t length = is4 ? wire::be16(ip, 2) : 40 + wire::be16(ip, 4);
   if (header < 20 || length < header || length > ip.size()) return std::nullopt;
-  if (is4 && slow_sum(ip.first(header)) != 0xffff) return std::nullopt;
+  if (is4 && checksum::plain_sum(0, ip.first(header)) != 0xffff) return std::nullopt;
   const auto source = is4 ? ip.subspan(12, 4) : ip.subspan(8, 16);
   const auto destination = is4 ? ip.subspan(16, 4) : ip.subspan(24, 16);
   if (!is_unicast(source) || !is_unicast(destination)) return std::nullopt;
@@ -90,7 +82,7 @@ std::optional<Oracle::Sent> Oracle::forward(std::span<const std::byte> ip) const
   packet[limit] = static_cast<std::byte>(wire::u8(ip, limit) - 1);
   if (is4) {
     packet[10] = packet[11] = std::byte{0};
-    const std::uint32_t checksum = ~slow_sum(std::span(packet).first(header)) & 0xffffU;
+    const std::uint32_t checksum = ~checksum::plain_sum(0, std::span(packet).first(header)) & 0xffffU;
     packet[10] = static_cast<std::byte>(checksum >> 8);
     packet[11] = static_cast<std::byte>(checksum & 0xffU);
   }

@@ -11,6 +11,7 @@
 #include "inputs/capture.hpp"
 #include "inputs/file.hpp"
 #include "measure/region.hpp"
+#include "packet/headers.hpp"
 #include "packet/http.hpp"
 #include "packet/ip.hpp"
 #include "packet/url.hpp"
@@ -87,7 +88,7 @@ std::uint64_t for_each_url(const Task& task, Each each) {
     const std::vector<std::byte> file = read_input(path, "corpus", task.limit_bytes);
     std::string_view text = inputs::as_text(file);
     while (!text.empty()) {
-      if (const std::string_view line = next_line(text); !line.empty()) each(line);
+      if (const std::string_view line = packet::next_line(text); !line.empty()) each(line);
     }
     return file.size();
   }
@@ -96,11 +97,12 @@ std::uint64_t for_each_url(const Task& task, Each each) {
   const inputs::Capture capture = inputs::parse_capture(file, path.string());
   std::string url;
   for (const inputs::Packet& packet : capture.packets) {
-    inputs::Transport transport;
+    packet::Transport transport;
     const auto ip = capture.ip(packet);
-    constexpr std::uint8_t kTcp = 6;
-    if (!inputs::find_transport(ip, transport) || transport.protocol != kTcp || transport.end <= transport.payload) continue;
-    const auto request = parse_request(inputs::as_text(ip.subspan(transport.payload, transport.end - transport.payload)));
+    if (!packet::find_transport(ip, transport) || transport.protocol != packet::protocol::kTcp ||
+        transport.end <= transport.payload)
+      continue;
+    const auto request = packet::parse_request(inputs::as_text(ip.subspan(transport.payload, transport.end - transport.payload)));
     if (!request) continue;
     // RFC 9112, section 3.3: a target in absolute form is the whole URL. Otherwise the field Host completes it.
     url = request->target.starts_with('/') ? "http://" + std::string(request->host) + std::string(request->target)
@@ -115,10 +117,10 @@ std::vector<std::string> read_domains(const Task& task) {
   const std::vector<std::byte> file = inputs::read_file(task.file("domains"), "domains");
   std::string_view text = inputs::as_text(file);
   while (!text.empty()) {
-    std::string domain(next_line(text));
+    std::string domain(packet::next_line(text));
     domain = domain.substr(0, domain.find('#'));
     while (domain.ends_with(' ') || domain.ends_with('.')) domain.pop_back();
-    lower(domain);
+    packet::lower(domain);
     if (!domain.empty()) domains.push_back(domain);
   }
   return domains;
@@ -131,15 +133,15 @@ class UrlFilter final : public Application {
     if (task.has("domains")) {
       for (const std::string& domain : read_domains(task)) domains.add(domain);
     } else {
-      Url url;
+      packet::Url url;
       for_each_url(task, [&](std::string_view text) {
-        if (parse_url(text, url) && is_drawn(url.host)) domains.add(url.host);
+        if (packet::parse_url(text, url) && is_drawn(url.host)) domains.add(url.host);
       });
     }
     const inputs::RuleList list = inputs::read_rules(task.file("rules"));
     std::uint64_t skipped = 0;
     const auto rules = compile_all(list.rules, true, skipped);
-    Url url;
+    packet::Url url;
     std::string subject;
     input_bytes = for_each_url(task, [&](std::string_view text) {
       measure::next_message();
@@ -155,8 +157,8 @@ class UrlFilter final : public Application {
 
  private:
   std::string decide(std::string_view text, const Domains& domains, const std::vector<std::unique_ptr<Expression>>& rules,
-                     Url& url, std::string& subject) {
-    if (!parse_url(text, url)) {
+                     packet::Url& url, std::string& subject) {
+    if (!packet::parse_url(text, url)) {
       ++facts["not_urls"];
       return "refused no URL\n";
     }

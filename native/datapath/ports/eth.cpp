@@ -11,7 +11,7 @@
 #include <functional>
 #include <semaphore>
 
-#include "datapath/job.hpp"
+#include "datapath/frame/size.hpp"
 #include "operators/support/dpdk/device.hpp"
 
 namespace dpubench::datapath {

@@ -37,7 +37,7 @@ struct Batch {
   std::uint32_t n = 0;
   std::uint64_t received_ticks = 0;  ///< the clock after the receive burst
   std::array<rte_mbuf*, kMaxPacketBurst> packets{};
-  std::array<Parsed, kMaxPacketBurst> parsed{};
+  std::array<packet::Parsed, kMaxPacketBurst> parsed{};
   std::array<Fate, kMaxPacketBurst> fate{};
   std::array<std::uint32_t, kMaxPacketBurst> mark{};  ///< the workload's mark: class, flow index ...
 

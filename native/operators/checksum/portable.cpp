@@ -10,8 +10,8 @@ namespace {
 using checksum::finish;
 using checksum::load16;
 using checksum::load32;
-using checksum::network16;
 using checksum::Sum;
+using wire::network16;
 
 struct Full {
   void operator()(Burst& b) noexcept {

@@ -257,8 +257,8 @@ TEST(FlowTableKey, HoldsWhatItsKindSays) {
   const auto frame = tagged_udp();
   Key paper;
   Key five;
-  ASSERT_TRUE(make_key(frame, parse(frame), KeyKind::kPaper, paper));
-  ASSERT_TRUE(make_key(frame, parse(frame), KeyKind::kFiveTuple, five));
+  ASSERT_TRUE(make_key(frame, packet::parse(frame), KeyKind::kPaper, paper));
+  ASSERT_TRUE(make_key(frame, packet::parse(frame), KeyKind::kFiveTuple, five));
   EXPECT_EQ(paper.destination_port, 80);
   EXPECT_EQ(paper.protocol, 0);
   EXPECT_EQ(paper.source_port(KeyKind::kPaper), 0);
@@ -270,7 +270,7 @@ TEST(FlowTableKey, HoldsWhatItsKindSays) {
   EXPECT_EQ(five.destination[3], std::byte{2});
   auto arp = frame;
   arp[17] = std::byte{6};
-  EXPECT_FALSE(make_key(arp, parse(arp), KeyKind::kPaper, paper));
+  EXPECT_FALSE(make_key(arp, packet::parse(arp), KeyKind::kPaper, paper));
 }
 
 /// A batch whose packets are the given frames.
@@ -282,7 +282,7 @@ class Packets {
       mbufs_[i].buf_addr = frames_[i].data();
       mbufs_[i].data_len = static_cast<std::uint16_t>(frames_[i].size());
       batch.packets[i] = &mbufs_[i];
-      batch.parsed[i] = parse(batch.frame(i));
+      batch.parsed[i] = packet::parse(batch.frame(i));
       batch.fate[i] = Fate::kForward;
     }
   }

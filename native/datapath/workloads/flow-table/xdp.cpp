@@ -11,7 +11,6 @@
 #include <thread>
 #include <utility>
 
-#include "datapath/job.hpp"
 #include "datapath/stages/xdp_program.hpp"
 #include "datapath/workloads/flow-table/engine.hpp"
 #include "datapath/workloads/flow-table/oracle.hpp"
@@ -197,7 +196,7 @@ std::size_t run_alike(Program& program, ModelTable& model, const Limits& limits,
     ++n;
     Key key;
     bool refused = false;
-    if (make_key(frame, parse(frame), kind, key)) {
+    if (make_key(frame, packet::parse(frame), kind, key)) {
       const auto bytes = static_cast<std::uint32_t>(frame.size() + FCS_BYTES);
       model.count({&key, 1}, &bytes, &refused, 0);
     } else {

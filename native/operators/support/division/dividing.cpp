@@ -5,6 +5,7 @@
 #include "inputs/traffic.hpp"
 #include "operators/lane.hpp"
 #include "operators/support/messages.hpp"
+#include "packet/checksum_oracle.hpp"
 
 namespace dpubench {
 
@@ -116,7 +117,7 @@ std::string DividingOperator::check(const Work& work, std::size_t item, const Ou
     if (v4) {
       put16(&should[ip4::kTotalLength], static_cast<std::uint32_t>(packet.size()));
       std::copy_n(packet.begin() + ip4::kChecksum, 2, &should[ip4::kChecksum]);
-      if (plain_sum(0, packet.first(parts.ip)) != 0xffff) return wrong("its IPv4 header checksum is not valid");
+      if (checksum::plain_sum(0, packet.first(parts.ip)) != 0xffff) return wrong("its IPv4 header checksum is not valid");
     } else {
       put16(&should[ip6::kPayloadLength], static_cast<std::uint32_t>(packet.size() - parts.ip));
     }

@@ -1,5 +1,4 @@
-// The common part of the operators that make several packets of one: the forms of their output, and the fields of IP and TCP
-// headers.
+// The common part of the operators that make several packets of one: the forms of their output.
 //
 // copy: records one after the other, each a u32 length and that many bytes of packet. A device without scatter-gather sends this
 // form. zero_copy: records one after the other, each a Descriptor and the packet's header bytes. The payload stays in the input,
@@ -19,8 +18,17 @@
 #include "base/params.hpp"
 #include "operators/lane.hpp"
 #include "packet/checksum.hpp"
+#include "packet/headers.hpp"
 
 namespace dpubench::segments {
+
+namespace ip4 = packet::ip4;
+namespace ip6 = packet::ip6;
+namespace tcp = packet::tcp;
+using wire::get16;
+using wire::get32;
+using wire::put16;
+using wire::put32;
 
 enum class Variant : std::uint8_t { kCopy, kZeroCopy };
 
@@ -194,66 +202,6 @@ inline std::vector<std::byte> encode(Variant variant, std::span<const std::byte>
     }
   }
   return out;
-}
-
-// Fields of the headers, as offsets from the IP header or from the TCP header.
-namespace ip4 {  // RFC 791 section 3.1
-inline constexpr std::size_t kHeader = 20;
-inline constexpr std::size_t kTotalLength = 2;
-inline constexpr std::size_t kIdentification = 4;
-inline constexpr std::size_t kFragment = 6;  ///< flags and offset
-inline constexpr std::size_t kProtocol = 9;
-inline constexpr std::size_t kChecksum = 10;
-inline constexpr std::size_t kAddresses = 12;
-inline constexpr std::size_t kAddressBytes = 8;
-inline constexpr std::uint32_t kDontFragment = 0x4000;
-inline constexpr std::uint32_t kMoreFragments = 0x2000;
-inline constexpr std::uint32_t kOffsetMask = 0x1fff;  ///< in units of 8 bytes
-}  // namespace ip4
-namespace ip6 {  // RFC 8200 section 3
-inline constexpr std::size_t kHeader = 40;
-inline constexpr std::size_t kPayloadLength = 4;
-inline constexpr std::size_t kNextHeader = 6;
-inline constexpr std::size_t kAddresses = 8;
-inline constexpr std::size_t kAddressBytes = 32;
-inline constexpr std::size_t kFragmentHeader = 8;  ///< section 4.5
-inline constexpr std::byte kFragmentProtocol{44};
-}  // namespace ip6
-namespace tcp {  // RFC 9293 section 3.1
-inline constexpr std::size_t kHeader = 20;
-inline constexpr std::size_t kSequence = 4;
-inline constexpr std::size_t kDataOffset = 12;
-inline constexpr std::size_t kFlags = 13;
-inline constexpr std::size_t kChecksum = 16;
-inline constexpr std::byte kProtocol{6};
-inline constexpr std::byte kFin{0x01};
-inline constexpr std::byte kPsh{0x08};
-inline constexpr std::byte kCwr{0x80};
-}  // namespace tcp
-
-/// Read or write a number of the packet, which is in network byte order.
-inline std::uint32_t get16(const std::byte* at) {
-  return checksum::network16(checksum::load16(at));
-}
-inline std::uint32_t get32(const std::byte* at) {
-  return checksum::network32(checksum::load32(at));
-}
-inline void put16(std::byte* at, std::uint32_t value) {
-  checksum::store16(at, checksum::network16(value));
-}
-inline void put32(std::byte* at, std::uint32_t value) {
-  const std::uint32_t word = checksum::network32(value);
-  std::memcpy(at, &word, sizeof word);
-}
-
-/// Return the one's complement sum over bytes in network order, computed byte by byte. check() judges checksums by it,
-/// independently of any engine's code.
-inline std::uint32_t plain_sum(std::uint32_t sum, std::span<const std::byte> bytes) {
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    sum += std::to_integer<std::uint32_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);
-    sum = (sum & 0xffffU) + (sum >> 16);
-  }
-  return sum;
 }
 
 }  // namespace dpubench::segments
