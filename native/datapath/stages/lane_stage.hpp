@@ -10,8 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "datapath/ports/port.hpp"
-#include "datapath/workloads/workload.hpp"
+#include "datapath/stages/pipeline.hpp"
 #include "inputs/store.hpp"
 #include "operators/engines.hpp"
 #include "operators/operator.hpp"

@@ -243,7 +243,7 @@ class Xdp final : public TableEngine {
   }
   [[nodiscard]] const char* port() const override { return xdp::kPortKind; }
   [[nodiscard]] std::string unavailable() const override { return xdp::missing_right(); }
-  [[nodiscard]] std::string unsupported(const TableSetting& setting) const override {
+  [[nodiscard]] std::string unsupported_table(const TableSetting& setting) const override {
     if (setting.limits.retires()) {
       return "the kernel's hash map cannot retire a flow without losing packets that are counted meanwhile: use idle_ms=0 and "
              "full=drop or full=forward_uncounted";
@@ -260,7 +260,7 @@ class Xdp final : public TableEngine {
     return "verdict, frame, packets and bytes equal those of the parser and a std::map on " + std::to_string(n) +
            " frames in the kernel's test run: both keys, table full";
   }
-  [[nodiscard]] std::unique_ptr<TableSession> open(const TableSetting& setting) const override {
+  [[nodiscard]] std::unique_ptr<TableSession> open_tables(const TableSetting& setting) const override {
     return std::make_unique<XdpSession>(setting);
   }
 };
