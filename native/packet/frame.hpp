@@ -1,4 +1,5 @@
-// Finds the headers and the payload in an Ethernet frame. Frames are untrusted: nothing is read beyond `frame`.
+// Finds the headers and the payload in an Ethernet frame, as a receiver does: lengths must agree with the frame. Frames are
+// untrusted: nothing is read beyond `frame`.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Parses IP headers: finds the length of a packet, its transport header and its payload. Packets are untrusted.
+// Parses IP headers of captured packets: finds the length of a packet, its transport header and its payload. A capture may hold
+// only the beginning of a packet, which frame.hpp would call malformed. Packets are untrusted.
 #pragma once
 
 #include <cstdint>
