@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "datapath/server/lane_stage.hpp"
+#include "datapath/stages/lane_stage.hpp"
 #include "inputs/store.hpp"
 #include "measure/clock.hpp"
 #include "measure/team.hpp"

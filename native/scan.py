@@ -76,7 +76,7 @@ def main() -> None:
         for operator in sorted(operators & wanted if wanted else operators):
             for path in sorted((root / operator).glob("*.cpp")):
                 print(describe(operator, path, folder))
-    for path in sorted((NATIVE.parent / "tests/native").glob("*_test.cpp")):
+    for path in sorted([*(NATIVE.parent / "tests/native").glob("*_test.cpp"), *(NATIVE / "packet").glob("*_test.cpp")]):
         print(describe("", path, ""))
     for path in sorted((NATIVE / "datapath").rglob("*.cpp")):
         print(describe_datapath(path))

@@ -5,8 +5,6 @@
 #include <zlib.h>
 
 #include "applications/frames.hpp"
-#include "applications/stream.hpp"
-#include "applications/url.hpp"
 #include "inputs/random.hpp"
 
 namespace dpubench::applications::test {
@@ -296,44 +294,6 @@ TEST(UrlFilter, TakesRequestsOfACapture) {
                 ethernet(tcp4("POST http://b.example/x HTTP/1.1\r\n\r\n", 1)), ethernet(udp4("GET / HTTP/1.1\r\n"))});
   run.go();
   EXPECT_EQ(run.application().records, 2U);
-}
-
-TEST(Url, HasOneSpelling) {
-  for (const auto& [given, normal] : std::vector<std::pair<const char*, const char*>>{{"", "/"},
-                                                                                      {"/", "/"},
-                                                                                      {"//a///b", "/a/b"},
-                                                                                      {"/a/./b/../c", "/a/c"},
-                                                                                      {"/..", "/"},
-                                                                                      {"/a/..", "/"},
-                                                                                      {"/a/b/..", "/a/"},
-                                                                                      {"/%2e%2E/x", "/x"},
-                                                                                      {"/%25%32%65", "/%2e"},
-                                                                                      {"/%zz%4", "/%zz%4"},
-                                                                                      {"x", "/x"}})
-    EXPECT_EQ(normal_path(given), normal) << given;
-}
-
-TEST(Stream, KeepsTheFirstCopyAndTheOrder) {
-  Stream stream;
-  std::string all;
-  const auto add = [&](std::uint32_t sequence, std::string_view text) {
-    stream.add(sequence, false, text, [&](std::string_view octets) { all += octets; });
-  };
-  add(10, "ab");
-  add(16, "GH");
-  add(14, "efghij");  // the octets that arrived before stay
-  add(5, "12345AB");  // old
-  EXPECT_EQ(all, "ab");
-  add(11, "XcdEF");  // the second copy of "b" and of "ef" counts for nothing
-  EXPECT_EQ(all, "abcdefGHij");
-  add(22, "m");
-  add(24, "o");
-  add(30 + (1U << 16), "far");  // the missing octets were lost
-  EXPECT_EQ(all, "abcdefGHijmofar");
-  add(20, "kl");  // too late
-  add(40 + (1U << 16), "end");
-  stream.end([&](std::string_view octets) { all += octets; });
-  EXPECT_EQ(all, "abcdefGHijmofarend");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "applications/frames.hpp"
 
+#include "base/byte_order.hpp"
 #include "base/error.hpp"
-#include "inputs/byte_order.hpp"
 
 namespace dpubench::applications {
 
@@ -26,7 +26,7 @@ void append_u32(std::vector<std::byte>& to, std::uint64_t value) {
 }  // namespace
 
 FrameReader::FrameReader(std::span<const std::byte> file, const std::string& name) : file_(file), name_(name) {
-  const std::uint32_t magic = file.size() < kFileHeader ? 0 : inputs::wire::le32(file, 0);
+  const std::uint32_t magic = file.size() < kFileHeader ? 0 : wire::le32(file, 0);
   const std::uint32_t swapped = __builtin_bswap32(magic);
   in_blocks_ = magic == kSection;
   if (in_blocks_) return;
@@ -39,7 +39,7 @@ FrameReader::FrameReader(std::span<const std::byte> file, const std::string& nam
 }
 
 std::uint32_t FrameReader::u32(std::size_t at) const {
-  return big_ ? inputs::wire::be32(file_, at) : inputs::wire::le32(file_, at);
+  return big_ ? wire::be32(file_, at) : wire::le32(file_, at);
 }
 
 void FrameReader::refuse(std::size_t at, std::uint32_t bytes) const {
@@ -66,8 +66,8 @@ bool FrameReader::next_record(Frame& frame) {
 bool FrameReader::next_block(Frame& frame) {
   while (file_.size() - at_ >= kLeastBlock) {
     const std::size_t at = at_;
-    if (inputs::wire::le32(file_, at) == kSection) {
-      big_ = inputs::wire::be32(file_, at + 8) == kByteOrder;
+    if (wire::le32(file_, at) == kSection) {
+      big_ = wire::be32(file_, at + 8) == kByteOrder;
       interfaces_.clear();
     }
     const std::uint32_t type = u32(at);
@@ -77,7 +77,7 @@ bool FrameReader::next_block(Frame& frame) {
     at_ += length;
     const std::size_t end = at_ - 4;
     if (type == kInterface && length >= 20) {
-      interfaces_.push_back(big_ ? inputs::wire::be16(file_, at + 8) : inputs::wire::le16(file_, at + 8));
+      interfaces_.push_back(big_ ? wire::be16(file_, at + 8) : wire::le16(file_, at + 8));
     } else if (type == kEnhancedPacket && length >= 32 && read_packet(at + 8, end, frame)) {
       return true;
     }

@@ -16,7 +16,7 @@
 #include "native/capture_builder.hpp"
 #include "native/expect_error.hpp"
 #include "native/temporary_directory.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 
 namespace dpubench::applications::test {
 

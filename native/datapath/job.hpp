@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/params.hpp"
+#include "datapath/frame/size.hpp"
+#include "datapath/memory.hpp"
 #include "datapath/ports/port.hpp"
 #include "inputs/store.hpp"
 
@@ -20,17 +22,6 @@ namespace dpubench::datapath {
 
 inline constexpr std::string_view kServerJobSchema = "dpubench.server-job/1";
 inline constexpr std::string_view kTrafficJobSchema = "dpubench.traffic-job/1";
-/// Largest frame that the programs handle, with FCS.
-inline constexpr std::uint32_t kMaxFrame = 9018;
-/// Smallest frame that the programs handle, with FCS.
-inline constexpr std::uint32_t kMinFrame = 64;
-inline constexpr std::uint32_t kFcsBytes = 4;
-
-/// The memory that holds packet buffers.
-struct MemorySpec {
-  bool huge_pages = false;
-  std::uint32_t mb = 512;
-};
 
 struct WorkloadSpec {
   std::string name = "forward";

@@ -11,7 +11,9 @@
 #include <bit>
 #include <limits>
 
-#include "operators/support/dpdk.hpp"
+#include "base/burst.hpp"
+#include "datapath/frame/size.hpp"
+#include "operators/support/dpdk/dpdk.hpp"
 
 namespace dpubench::datapath {
 
@@ -84,9 +86,9 @@ std::uint32_t frame_room(std::uint32_t max_frame) {
 }
 
 rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint32_t max_frame) {
-  // Loops take and give bursts of at most kMaxPacketBurst. A cache holds up to one and a half times its size, and the pool must
+  // Loops take and give bursts of at most kMaxBurst. A cache holds up to one and a half times its size, and the pool must
   // hold all caches.
-  constexpr std::uint32_t kCache = std::min<std::uint32_t>(kMaxPacketBurst, RTE_MEMPOOL_CACHE_MAX_SIZE);
+  constexpr std::uint32_t kCache = std::min<std::uint32_t>(kMaxBurst, RTE_MEMPOOL_CACHE_MAX_SIZE);
   const std::uint32_t room = RTE_PKTMBUF_HEADROOM + frame_room(max_frame);
   if (max_frame > kMaxFrame || room > std::numeric_limits<std::uint16_t>::max()) {
     throw Error("a packet of the pool has " + std::to_string(max_frame) + " bytes: give at most " + std::to_string(kMaxFrame));

@@ -7,9 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "datapath/job.hpp"
-
 namespace dpubench::datapath {
+
+/// The memory that holds packet buffers.
+struct MemorySpec {
+  bool huge_pages = false;
+  std::uint32_t mb = 512;
+};
 
 /// Start the EAL. Call this once, before anything else of DPDK is used; engines of device APIs then find the EAL started. The
 /// EAL also probes the devices named with name_devices(). It leaves no file behind. @param devices  further PCI devices: those

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "inputs/file.hpp"
-#include "inputs/link_layer.hpp"
+#include "packet/link_layer.hpp"
 
 namespace dpubench::inputs {
 
@@ -31,9 +31,9 @@ struct Frame {
 };
 
 void add(Capture& capture, const Frame& frame) {
-  const Unwrapped inner = unwrap(frame.link, frame.bytes);
-  if (inner.content != Content::kIp) {
-    ++(inner.content == Content::kOther ? capture.non_ip : capture.malformed);
+  const packet::Unwrapped inner = packet::unwrap(frame.link, frame.bytes);
+  if (inner.content != packet::Content::kIp) {
+    ++(inner.content == packet::Content::kOther ? capture.non_ip : capture.malformed);
     return;
   }
   // A wire length below the captured length is a mistake of the recorder.

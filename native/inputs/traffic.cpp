@@ -6,26 +6,26 @@
 #include <stdexcept>
 #include <unordered_set>
 
+#include "base/byte_order.hpp"
 #include "base/error.hpp"
+#include "packet/checksum.hpp"
+#include "packet/headers.hpp"
 
 namespace dpubench::inputs {
 
 namespace {
 
-constexpr std::uint8_t kTcp = 6;
-constexpr std::uint8_t kUdp = 17;
-constexpr std::uint32_t kIpv4Header = 20;
-constexpr std::uint32_t kIpv6Header = 40;
-constexpr std::uint32_t kTcpHeader = 20;
-constexpr std::uint32_t kUdpHeader = 8;
-constexpr std::uint32_t kLongest4 = 65535;                // RFC 791: total length
-constexpr std::uint32_t kLongest6 = kIpv6Header + 65535;  // RFC 8200 section 3: payload length
+using namespace packet;
+using wire::put16;
+
+constexpr std::uint32_t kLongest4 = 65535;                 // RFC 791: total length
+constexpr std::uint32_t kLongest6 = ip6::kHeader + 65535;  // RFC 8200 section 3: payload length
 
 constexpr std::uint32_t ip_header(const Flow& f) {
-  return f.version == 4 ? kIpv4Header : kIpv6Header;
+  return static_cast<std::uint32_t>(f.version == 4 ? ip4::kHeader : ip6::kHeader);
 }
 constexpr std::uint32_t shortest(const Flow& f) {
-  return ip_header(f) + (f.protocol == kTcp ? kTcpHeader : kUdpHeader);
+  return ip_header(f) + static_cast<std::uint32_t>(f.protocol == protocol::kTcp ? tcp::kHeader : udp::kHeader);
 }
 
 void check(const TrafficModel& model, const std::vector<TrafficModel::SizeShare>& sizes) {
@@ -57,7 +57,7 @@ void check(const TrafficModel& model, const std::vector<TrafficModel::SizeShare>
 Flow draw_flow(const TrafficModel& model, Random& random) {
   Flow flow;
   flow.version = model.version;
-  flow.protocol = random.uniform() < model.udp_share ? kUdp : kTcp;
+  flow.protocol = random.uniform() < model.udp_share ? protocol::kUdp : protocol::kTcp;
   if (model.version == 4) {
     flow.source = {198, 18};
     flow.destination = {198, 19};
@@ -122,28 +122,8 @@ Traffic generate_traffic(const TrafficModel& model, std::size_t packets, Random&
   return traffic;
 }
 
-namespace {
-
-void put16(std::span<std::byte> bytes, std::size_t at, std::uint32_t value) {
-  bytes[at] = static_cast<std::byte>(value >> 8 & 0xffU);
-  bytes[at + 1] = static_cast<std::byte>(value & 0xffU);
-}
-
-/// Add big-endian 16-bit words to an unfolded one's complement sum (RFC 1071). An odd last byte is padded.
-std::uint64_t add_words(std::uint64_t sum, std::span<const std::byte> bytes) {
-  for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::to_integer<std::uint64_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);
-  return sum;
-}
-
-std::uint16_t folded(std::uint64_t sum) {
-  while (sum >> 16 != 0) sum = (sum & 0xffffU) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum & 0xffffU);
-}
-
-}  // namespace
-
 std::vector<std::byte> make_packet(const Flow& flow, std::uint32_t ip_length, Random& random) {
-  if ((flow.version != 4 && flow.version != 6) || (flow.protocol != kTcp && flow.protocol != kUdp)) {
+  if ((flow.version != 4 && flow.version != 6) || (flow.protocol != protocol::kTcp && flow.protocol != protocol::kUdp)) {
     throw std::invalid_argument("make_packet: needs IPv4 or IPv6 and TCP or UDP");
   }
   if (ip_length > (flow.version == 4 ? kLongest4 : kLongest6)) throw std::invalid_argument("make_packet: longer than IP allows");
@@ -163,38 +143,39 @@ std::vector<std::byte> make_packet(const Flow& flow, std::uint32_t ip_length, Ra
   constexpr std::byte kHops{64};
   if (flow.version == 4) {
     ip[0] = std::byte{0x45};
-    put16(ip, 2, length);
-    put16(ip, 4, static_cast<std::uint32_t>(random.below(65536)));  // don't-fragment stays clear, so the packet may be fragmented
-    ip[8] = kHops;
-    ip[9] = std::byte{flow.protocol};
-    put16(ip, 10, folded(add_words(0, ip.first(kIpv4Header))));
+    put16(&ip[ip4::kTotalLength], length);
+    // Don't-fragment stays clear, so the packet may be fragmented.
+    put16(&ip[ip4::kIdentification], static_cast<std::uint32_t>(random.below(65536)));
+    ip[ip4::kTtl] = kHops;
+    ip[ip4::kProtocol] = std::byte{flow.protocol};
+    checksum::store16(&ip[ip4::kChecksum], checksum::finish(checksum::add(0, ip.data(), ip4::kHeader)));
   } else {
     ip[0] = std::byte{0x60};
-    put16(ip, 4, transport_length);
-    ip[6] = std::byte{flow.protocol};
-    ip[7] = kHops;
+    put16(&ip[ip6::kPayloadLength], transport_length);
+    ip[ip6::kNextHeader] = std::byte{flow.protocol};
+    ip[ip6::kHopLimit] = kHops;
   }
 
   const std::span<std::byte> transport = ip.subspan(header);
-  put16(transport, 0, flow.source_port);
-  put16(transport, 2, flow.destination_port);
-  const std::size_t checksum = flow.protocol == kTcp ? 16 : 6;
-  if (flow.protocol == kTcp) {
-    random.fill(transport.subspan(4, 8));  // sequence and acknowledgement numbers
-    transport[12] = std::byte{0x50};       // five words of header
-    transport[13] = std::byte{0x10};       // ACK
-    put16(transport, 14, 65535);           // window
-    random.fill(transport.subspan(kTcpHeader));
+  put16(&transport[0], flow.source_port);
+  put16(&transport[2], flow.destination_port);
+  const std::size_t field = flow.protocol == protocol::kTcp ? tcp::kChecksum : udp::kChecksum;
+  if (flow.protocol == protocol::kTcp) {
+    random.fill(transport.subspan(tcp::kSequence, 8));  // sequence and acknowledgement numbers
+    transport[tcp::kDataOffset] = std::byte{0x50};      // five words of header
+    transport[tcp::kFlags] = std::byte{0x10};           // ACK
+    put16(&transport[14], 65535);                       // window
+    random.fill(transport.subspan(tcp::kHeader));
   } else {
-    put16(transport, 4, transport_length);
-    random.fill(transport.subspan(kUdpHeader));
+    put16(&transport[udp::kLength], transport_length);
+    random.fill(transport.subspan(udp::kHeader));
   }
   // The pseudo header: addresses, protocol, length (RFC 9293 section 3.1, RFC 8200 section 8.1).
-  const std::uint64_t pseudo =
-      add_words(std::uint64_t{flow.protocol} + transport_length, ip.subspan(addresses, 2 * address_bytes));
-  const std::uint16_t sum = folded(add_words(pseudo, transport));
+  const checksum::Sum pseudo = checksum::add(checksum::Sum{wire::network16(flow.protocol)} + wire::network32(transport_length),
+                                             &ip[addresses], 2 * address_bytes);
+  const std::uint16_t sum = checksum::finish(checksum::add(pseudo, transport.data(), transport.size()));
   // RFC 768: a computed zero is sent as all ones, because zero means "no checksum".
-  put16(transport, checksum, sum == 0 && flow.protocol == kUdp ? 0xffff : sum);
+  checksum::store16(&transport[field], sum == 0 && flow.protocol == protocol::kUdp ? std::uint16_t{0xffff} : sum);
   return packet;
 }
 

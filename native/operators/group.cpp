@@ -209,23 +209,22 @@ void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
     return fail(run, "measure", std::string("after a window: ") + error.what());
   }
   if (warm_up) return;
-  json event = {{"event", "window"},
-                {"point", run.point->id},
-                {"group", spec_.id},
-                {"round", job_.round},
-                {"cycle", cycle},
-                {"half", half},
-                {"operations", window.operations},
-                {"elapsed_ns", window.elapsed_ns},
-                {"in_bytes", totals.in_bytes},
-                {"out_bytes", totals.out_bytes},
-                {"rate_bytes", op_->rate_bytes(*work_, totals)},
-                {"bursts", window.bursts}};
-  if (window.core_cycles) event["core_cycles"] = *window.core_cycles;
-  if (energy_uj) event["energy_uj"] = *energy_uj;
+  protocol::WindowEvent event{.point = run.point->id,
+                              .group = spec_.id,
+                              .round = job_.round,
+                              .cycle = cycle,
+                              .half = half,
+                              .operations = window.operations,
+                              .elapsed_ns = window.elapsed_ns,
+                              .in_bytes = totals.in_bytes,
+                              .out_bytes = totals.out_bytes,
+                              .rate_bytes = op_->rate_bytes(*work_, totals),
+                              .bursts = window.bursts,
+                              .core_cycles = window.core_cycles,
+                              .energy_uj = energy_uj};
   const std::vector<double> values = op_->metrics(*work_, totals);
-  for (std::size_t i = 0; i < values.size(); ++i) event["metrics"][op_->info().metrics[i].name] = values[i];
-  events_.write(event);
+  for (std::size_t i = 0; i < values.size(); ++i) event.metrics.emplace_back(op_->info().metrics[i].name, values[i]);
+  events_.window(event);
   if (run.remarked) return;
   run.remarked = true;
   if (window.least_bursts < job_.window.min_bursts) {

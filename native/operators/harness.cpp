@@ -90,22 +90,18 @@ class JobRun {
     spec.min_ms = std::string_view(name) == kMemoryCanary ? job_.window.min_ms : kCoreCanaryMs;
     spec.min_bursts = 1;
     const measure::Window window = measure::run_window(alone_, steppers, kCanaryChunk, spec, clock);
-    json event = {{"event", "window"},
-                  {"point", name},
-                  {"group", group},
-                  {"round", job_.round},
-                  {"cycle", cycle},
-                  {"half", half},
-                  {"operations", window.operations},
-                  {"elapsed_ns", window.elapsed_ns},
-                  {"in_bytes", 0},
-                  {"out_bytes", 0},
-                  {"rate_bytes", 0},
-                  {"bursts", window.bursts}};
+    protocol::WindowEvent event{.point = name,
+                                .group = group,
+                                .round = job_.round,
+                                .cycle = cycle,
+                                .half = half,
+                                .operations = window.operations,
+                                .elapsed_ns = window.elapsed_ns,
+                                .bursts = window.bursts};
     if (std::string_view(name) == kCoreCanary && measure::CoreCanary::multiply_cycles() != 0) {
-      event["ghz"] = static_cast<double>(window.operations) * measure::CoreCanary::multiply_cycles() / window.elapsed_ns;
+      event.ghz = static_cast<double>(window.operations) * measure::CoreCanary::multiply_cycles() / window.elapsed_ns;
     }
-    events_.write(event);
+    events_.window(event);
   }
 
   void traced() {

@@ -6,13 +6,9 @@
 #include <span>
 #include <utility>
 
+#include "base/burst.hpp"
+
 namespace dpubench {
-
-/// The most items that one burst may carry.
-inline constexpr std::uint32_t kMaxBurst = 256;
-
-/// The most jobs (items submitted and not yet polled) that one lane ever gets; see EngineInfo::in_flight.
-inline constexpr std::uint32_t kMaxInFlight = 4096;
 
 /// Value of Burst::status for an item that was carried out.
 inline constexpr std::uint8_t kStatusOk = 0;

@@ -15,6 +15,26 @@ void EventWriter::write(const json& event) {
   if (std::fwrite(line.data(), 1, line.size(), out_) != line.size() || std::fflush(out_) != 0) closed_ = true;
 }
 
+void EventWriter::window(const WindowEvent& window) {
+  json event = {{"event", "window"},
+                {"point", window.point},
+                {"group", window.group},
+                {"round", window.round},
+                {"cycle", window.cycle},
+                {"half", window.half},
+                {"operations", window.operations},
+                {"elapsed_ns", window.elapsed_ns},
+                {"in_bytes", window.in_bytes},
+                {"out_bytes", window.out_bytes},
+                {"rate_bytes", window.rate_bytes},
+                {"bursts", window.bursts}};
+  if (window.ghz) event["ghz"] = *window.ghz;
+  if (window.core_cycles) event["core_cycles"] = *window.core_cycles;
+  if (window.energy_uj) event["energy_uj"] = *window.energy_uj;
+  for (const auto& [name, value] : window.metrics) event["metrics"][std::string(name)] = value;
+  write(event);
+}
+
 void EventWriter::warning(std::string_view code, std::string_view message, std::string_view group, std::string_view point) {
   json event = {{"event", "warning"}, {"code", code}, {"message", message}};
   if (!group.empty()) event["group"] = group;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/burst.hpp"
 #include "protocol/reader.hpp"
 
 namespace dpubench::protocol {
@@ -16,8 +17,6 @@ using nlohmann::json;
 constexpr std::array<std::pair<std::string_view, Control>, 3> kControls = {
     {{"auto", Control::kAuto}, {"stepped", Control::kStepped}, {"traced", Control::kTraced}}};
 constexpr std::uint32_t kMaxThreads = 1024;
-constexpr std::uint32_t kMaxBurst = 256;
-constexpr std::uint32_t kMaxInFlight = 4096;
 
 JobGroup read_group(Reader& reader, const json& value, const std::string& where) {
   JobGroup group;

@@ -14,11 +14,13 @@
 #include "applications/ips/literals.hpp"
 #include "applications/ipsec/esp.hpp"
 #include "applications/l3-forwarding/router.hpp"
-#include "applications/stream.hpp"
-#include "applications/url.hpp"
 #include "check.hpp"
+#include "packet/http.hpp"
+#include "packet/stream.hpp"
+#include "packet/url.hpp"
 
 using namespace dpubench::applications;
+using namespace dpubench::packet;
 
 namespace {
 
@@ -41,8 +43,12 @@ void url(std::string_view text) {
   FUZZ_CHECK(percent_decoded(text).size() <= text.size());
 }
 
-/// Check that cutting a stream in other places finds the same requests.
+/// Check that the parts of a request lie in its text, and that cutting a stream in other places finds the same requests.
 void requests(std::string_view text) {
+  if (const auto request = parse_request(text)) {
+    FUZZ_CHECK(request->target.data() >= text.data() && request->target.size() <= text.size());
+    FUZZ_CHECK(request->host.size() <= text.size());
+  }
   const auto found = [&](std::size_t step) {
     Requests reader;
     std::vector<std::string> all;
@@ -115,7 +121,7 @@ void router(Bytes frame) {
   const Outcome outcome = routes.forward(frame, 1, out);
   FUZZ_CHECK(static_cast<std::size_t>(outcome) < kOutcomes);
   FUZZ_CHECK((outcome == Outcome::kForwarded) == !out.empty());
-  FUZZ_CHECK(out.size() <= frame.size() + kEthernet);
+  FUZZ_CHECK(out.size() <= frame.size() + ethernet::kHeader);
   Decoded decoded;
   const NetworkHeader header = network_header(frame);
   if (header.at <= frame.size() && decode(frame.subspan(header.at), decoded)) {

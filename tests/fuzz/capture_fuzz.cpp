@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "check.hpp"
 #include "inputs/capture.hpp"
-#include "inputs/ip.hpp"
+#include "packet/ip.hpp"
 
 using dpubench::inputs::Capture;
 using dpubench::inputs::Packet;
@@ -24,8 +24,8 @@ void check(const Capture& capture, std::size_t file_size) {
     FUZZ_CHECK(packet.version == 4 || packet.version == 6);
     FUZZ_CHECK(ip.size() >= (packet.version == 4 ? 20U : 40U));
     FUZZ_CHECK(std::to_integer<unsigned>(ip[0]) >> 4 == packet.version);
-    dpubench::inputs::Transport transport;
-    if (!dpubench::inputs::find_transport(ip, transport)) continue;
+    dpubench::packet::Transport transport;
+    if (!dpubench::packet::find_transport(ip, transport)) continue;
     FUZZ_CHECK(transport.header >= (packet.version == 4 ? 20U : 40U));
     FUZZ_CHECK(transport.payload >= transport.header + 8);
     FUZZ_CHECK(transport.payload <= transport.end);
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // refused with a message, as it should be
   }
   // Parse the bytes as one IP packet too. This reaches code that a capture's framing makes improbable.
-  dpubench::inputs::Transport transport;
-  if (dpubench::inputs::find_transport(file, transport)) FUZZ_CHECK(transport.payload <= transport.end && transport.end <= size);
+  dpubench::packet::Transport transport;
+  if (dpubench::packet::find_transport(file, transport)) FUZZ_CHECK(transport.payload <= transport.end && transport.end <= size);
   return 0;
 }

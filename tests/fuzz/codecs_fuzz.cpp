@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "check.hpp"
-#include "operators/support/deflate_format.hpp"
-#include "operators/support/greedy_matches.hpp"
-#include "operators/support/lz4_block.hpp"
-#include "operators/support/snappy_format.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
+#include "operators/support/codecs/greedy_matches.hpp"
+#include "operators/support/codecs/lz4_block.hpp"
+#include "operators/support/codecs/snappy_format.hpp"
 
 using namespace dpubench;
 

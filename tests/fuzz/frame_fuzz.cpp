@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "check.hpp"
-#include "datapath/frame/parse.hpp"
+#include "packet/frame.hpp"
 
-using dpubench::datapath::Kind;
-using dpubench::datapath::Parsed;
+using dpubench::packet::Kind;
+using dpubench::packet::Parsed;
 
 namespace {
 
@@ -35,15 +35,15 @@ void check(const Parsed& p, std::size_t frame) {
 
 /// Parse a frame and check the result. @param frame  in separate memory, so that the sanitizer sees accesses beyond it
 void parse_and_check(std::vector<std::byte> frame) {
-  const Parsed p = dpubench::datapath::parse(frame);
+  const Parsed p = dpubench::packet::parse(frame);
   check(p, frame.size());
-  static_cast<void>(dpubench::datapath::ip_checksum_valid(frame, p));
-  static_cast<void>(dpubench::datapath::transport_checksum_valid(frame, p));
+  static_cast<void>(dpubench::packet::ip_checksum_valid(frame, p));
+  static_cast<void>(dpubench::packet::transport_checksum_valid(frame, p));
   const std::vector<std::byte> before = frame;
-  dpubench::datapath::set_checksums(frame, p);
-  FUZZ_CHECK(dpubench::datapath::ip_checksum_valid(frame, p));
-  FUZZ_CHECK(dpubench::datapath::transport_checksum_valid(frame, p));
-  const Parsed again = dpubench::datapath::parse(frame);
+  dpubench::packet::set_checksums(frame, p);
+  FUZZ_CHECK(dpubench::packet::ip_checksum_valid(frame, p));
+  FUZZ_CHECK(dpubench::packet::transport_checksum_valid(frame, p));
+  const Parsed again = dpubench::packet::parse(frame);
   FUZZ_CHECK(again.kind == p.kind && again.transport == p.transport && again.payload == p.payload && again.end == p.end);
   if (p.version != 0) return;
   FUZZ_CHECK(frame == before);

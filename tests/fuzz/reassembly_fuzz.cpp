@@ -5,7 +5,7 @@
 #include <string>
 
 #include "check.hpp"
-#include "reassembly_model.hpp"
+#include "reassembly_oracle.hpp"
 
 namespace {
 

@@ -63,24 +63,25 @@ TARGETS: dict[str, Target] = {
     ),
     "applications": Target(
         covered=(
-            "native/applications/url.cpp",
-            "native/applications/stream.cpp",
+            "native/packet/http.cpp",
+            "native/packet/stream.cpp",
+            "native/packet/url.cpp",
             "native/applications/ips/literals.cpp",
             "native/applications/ipsec/esp.cpp",
             "native/applications/l3-forwarding/router.cpp",
         ),
-        sources=("native/inputs/ip.cpp", "native/inputs/link_layer.cpp"),
+        sources=("native/packet/ip.cpp", "native/packet/link_layer.cpp"),
         flags=("-lcrypto",),
         max_length=1024,
         options=("-malloc_limit_mb=512",),  # for a router's table, which is made once
     ),
     "codecs": Target(
         covered=(
-            "native/operators/support/deflate_decompress.cpp",
-            "native/operators/support/deflate_compress.cpp",
-            "native/operators/support/huffman_code.cpp",
-            "native/operators/support/lz4_block.cpp",
-            "native/operators/support/snappy_format.cpp",
+            "native/operators/support/codecs/deflate_decompress.cpp",
+            "native/operators/support/codecs/deflate_compress.cpp",
+            "native/operators/support/codecs/huffman_code.cpp",
+            "native/operators/support/codecs/lz4_block.cpp",
+            "native/operators/support/codecs/snappy_format.cpp",
         ),
         flags=("-lz", "-llz4"),
     ),
@@ -98,14 +99,12 @@ TARGETS: dict[str, Target] = {
         max_length=256,
     ),
     "capture": Target(
-        covered=("native/inputs/capture.cpp", "native/inputs/link_layer.cpp", "native/inputs/ip.cpp"), sources=("native/inputs/file.cpp",)
+        covered=("native/inputs/capture.cpp", "native/packet/link_layer.cpp", "native/packet/ip.cpp"), sources=("native/inputs/file.cpp",)
     ),
     "prefixes": Target(covered=("native/inputs/prefixes.cpp",), sources=("native/inputs/file.cpp",)),
     "job": Target(covered=("native/protocol/job.cpp", "native/protocol/reader.cpp"), sources=("native/base/params.cpp",)),
-    "frame": Target(covered=("native/datapath/frame/parse.cpp",), max_length=1024),
-    "reassembly": Target(
-        covered=("native/datapath/workloads/application-recognition/reassembly.cpp",), sources=("native/base/keyed_hash.cpp",), max_length=1024
-    ),
+    "frame": Target(covered=("native/packet/frame.cpp",), max_length=1024),
+    "reassembly": Target(covered=("native/packet/reassembly.cpp",), sources=("native/base/keyed_hash.cpp",), max_length=1024),
     "rules": Target(covered=("native/inputs/rules.cpp",), sources=("native/inputs/file.cpp",), max_length=1024),
     "trace": Target(
         covered=("native/cores/trace/reader.cpp", "native/cores/trace/block_table.cpp", "native/cores/trace/compressed_file.cpp"),

@@ -12,7 +12,7 @@
 
 #include "capture_builder.hpp"
 #include "expect_error.hpp"
-#include "inputs/ip.hpp"
+#include "packet/ip.hpp"
 #include "shared_data.hpp"
 #include "temporary_directory.hpp"
 
@@ -197,8 +197,8 @@ TEST(Capture, JumbogramsTakeTheirLengthFromTheOption) {
   ASSERT_EQ(capture.packets.size(), 2U);
   EXPECT_EQ(capture.packets[0].length, 40U + 65540U);
   EXPECT_EQ(capture.packets[1].length, 40U + 65540U);
-  Transport transport;
-  ASSERT_TRUE(find_transport(capture.ip(capture.packets[0]), transport));
+  packet::Transport transport;
+  ASSERT_TRUE(packet::find_transport(capture.ip(capture.packets[0]), transport));
   EXPECT_EQ(transport.header, 48U);
   EXPECT_EQ(transport.end, 40U + 65540U);
 }
@@ -374,23 +374,23 @@ TEST(Capture, AFileWithoutIpIsRefused) {
 }
 
 TEST(Transport, UdpTcpSctpAndOptions) {
-  Transport t;
-  ASSERT_TRUE(find_transport(kV4, t));
+  packet::Transport t;
+  ASSERT_TRUE(packet::find_transport(kV4, t));
   EXPECT_EQ(t.protocol, 17);
   EXPECT_EQ(t.header, 20U);
   EXPECT_EQ(t.payload, 28U);
   EXPECT_EQ(t.end, 32U);
-  ASSERT_TRUE(find_transport(kV6, t));
+  ASSERT_TRUE(packet::find_transport(kV6, t));
   EXPECT_EQ(t.protocol, 6);
   EXPECT_EQ(t.header, 40U);
   EXPECT_EQ(t.payload, 64U);  // with a word of TCP options
-  ASSERT_TRUE(find_transport(ipv4(132, Frame(16)), t));
+  ASSERT_TRUE(packet::find_transport(ipv4(132, Frame(16)), t));
   EXPECT_EQ(t.payload, 32U);
   Frame options = ipv4(17, join(hex("01010100"), udp()));
   options[0] = std::byte{0x46};
-  ASSERT_TRUE(find_transport(options, t));
+  ASSERT_TRUE(packet::find_transport(options, t));
   EXPECT_EQ(t.header, 24U);
-  ASSERT_TRUE(find_transport(join(kV4, Frame(8)), t));
+  ASSERT_TRUE(packet::find_transport(join(kV4, Frame(8)), t));
   EXPECT_EQ(t.end, 32U);  // what lies behind the IP length is no payload
 }
 
@@ -403,31 +403,31 @@ TEST(Transport, WalksExtensionHeaders) {
                                "2c04 0000 00000000 00000000 000000000000000000000000"
                                "1100 0001 00000007"),
                            udp());
-  Transport t;
-  ASSERT_TRUE(find_transport(ipv6(0, chain), t));
+  packet::Transport t;
+  ASSERT_TRUE(packet::find_transport(ipv6(0, chain), t));
   EXPECT_EQ(t.protocol, 17);
   EXPECT_EQ(t.header, 40U + 8 + 16 + 8 + 24 + 8);
   for (std::size_t length = 40; length < 40 + chain.size() - 4; ++length) {
     const Frame whole = ipv6(0, chain);
-    ASSERT_FALSE(find_transport(std::span(whole).first(length), t)) << length;
+    ASSERT_FALSE(packet::find_transport(std::span(whole).first(length), t)) << length;
   }
 }
 
 TEST(Transport, SaysNoToWhatHasNone) {
-  Transport t;
-  EXPECT_FALSE(find_transport({}, t));
-  EXPECT_FALSE(find_transport(hex("00"), t));
-  EXPECT_FALSE(find_transport(ipv4(17, udp(), 0x0001), t));  // a later fragment
-  EXPECT_TRUE(find_transport(ipv4(17, udp(), 0x2000), t));   // the first one
-  EXPECT_FALSE(find_transport(ipv6(44, join(hex("1100 0008 00000007"), udp())), t));
-  EXPECT_FALSE(find_transport(ipv4(1, Frame(8)), t));
-  EXPECT_FALSE(find_transport(ipv6(50, Frame(40)), t));  // ESP hides it
-  EXPECT_FALSE(find_transport(ipv4(17, Frame(7)), t));
-  EXPECT_FALSE(find_transport(ipv4(6, Frame(19)), t));
-  EXPECT_FALSE(find_transport(ipv4(6, Frame(40)), t));  // data offset 0
+  packet::Transport t;
+  EXPECT_FALSE(packet::find_transport({}, t));
+  EXPECT_FALSE(packet::find_transport(hex("00"), t));
+  EXPECT_FALSE(packet::find_transport(ipv4(17, udp(), 0x0001), t));  // a later fragment
+  EXPECT_TRUE(packet::find_transport(ipv4(17, udp(), 0x2000), t));   // the first one
+  EXPECT_FALSE(packet::find_transport(ipv6(44, join(hex("1100 0008 00000007"), udp())), t));
+  EXPECT_FALSE(packet::find_transport(ipv4(1, Frame(8)), t));
+  EXPECT_FALSE(packet::find_transport(ipv6(50, Frame(40)), t));  // ESP hides it
+  EXPECT_FALSE(packet::find_transport(ipv4(17, Frame(7)), t));
+  EXPECT_FALSE(packet::find_transport(ipv4(6, Frame(19)), t));
+  EXPECT_FALSE(packet::find_transport(ipv4(6, Frame(40)), t));  // data offset 0
   Frame longer = ipv4(6, tcp());
   longer[32] = std::byte{0xf0};  // 60 bytes of TCP header in 28
-  EXPECT_FALSE(find_transport(longer, t));
+  EXPECT_FALSE(packet::find_transport(longer, t));
 }
 
 /// Rows of pcaps.csv, by column name.

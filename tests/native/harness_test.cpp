@@ -12,7 +12,7 @@
 
 #include "operators/catalog.hpp"
 #include "operators/footprint.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 #include "protocol/machine.hpp"
 #include "temporary_directory.hpp"
 

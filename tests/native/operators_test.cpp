@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "capture_builder.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 #include "operators/verify.hpp"
 #include "temporary_directory.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "expect_error.hpp"
 #include "inputs/capture.hpp"
-#include "inputs/ip.hpp"
+#include "packet/ip.hpp"
 
 namespace dpubench::inputs {
 namespace {
@@ -52,8 +52,8 @@ TEST(MakePacket, HeadersAndChecksumsAreValidAtEveryLength) {
       for (std::uint32_t asked = 0; asked < 200; ++asked) {
         const auto packet = make_packet(flow, asked, random);
         ASSERT_EQ(packet.size(), std::max(asked, least));
-        Transport transport;
-        ASSERT_TRUE(find_transport(packet, transport));
+        packet::Transport transport;
+        ASSERT_TRUE(packet::find_transport(packet, transport));
         ASSERT_EQ(transport.protocol, protocol);
         ASSERT_EQ(transport.header, header);
         ASSERT_EQ(transport.payload, least);

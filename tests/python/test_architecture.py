@@ -13,6 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Lines of the tree: a path, indented by four spaces below its folder, and what it holds. Further lines of that are indented more.
 ENTRY = re.compile(r"^ {4}( {0,2})([\w./]+)\s")
 
+#: Files of tests in the native half.
+OF_TESTS = re.compile(r"_test\.|(^|/)testing(\.|/)|/test_memory\.|/ports/peer\.|/scripted_port\.|/bench_of_packets\.")
+
 
 def tree() -> dict[str, list[str]]:
     """Return folder -> entries of the tree in docs/architecture.md; folder "" for entries of the repository."""
@@ -50,6 +53,63 @@ def lint(config: Path) -> subprocess.CompletedProcess[str]:
 def test_rooms_depend_one_way() -> None:
     done = lint(ROOT / "pyproject.toml")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def floors() -> list[list[str]]:
+    """Return the rooms of the native half as docs/architecture.md has them, from the top floor down: path prefixes without suffix."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    block = text[text.index("    programs -> datapath/traced") :].split("\n\n")[0]
+    return [[room.strip() for room in floor.split(",")] for floor in block.replace("\n", " ").split("->")]
+
+
+def room_of(path: str, rooms: list[str]) -> str:
+    """Return the room that holds a path below native/: the longest that is its beginning; empty for none."""
+    return max((room for room in rooms if path.startswith(f"{room}/") or path.rsplit(".", 1)[0] == room), key=len, default="")
+
+
+def wrong_includes(native: Path) -> list[str]:
+    """Return the includes that go up, or to another room of the same floor."""
+    floor_of = {room: i for i, floor in enumerate(floors()) for room in floor}
+    found = []
+    for file in sorted(native.rglob("*")):
+        if file.suffix not in (".cpp", ".hpp", ".h", ".c") or OF_TESTS.search(file.relative_to(native).as_posix()):
+            continue
+        source = file.relative_to(native).as_posix()
+        room = room_of(source, list(floor_of))
+        if not room:
+            found.append(f"{source} is in no room")
+        for include in re.findall(r'#include "([^"]+)"', file.read_text(encoding="utf-8")):
+            path = next((p for base in (file.parent, native) if (p := (base / include).resolve()).is_file()), None)
+            if path is None or not path.is_relative_to(native):
+                continue
+            target = room_of(path.relative_to(native).as_posix(), list(floor_of))
+            if target != room and floor_of.get(target, -1) <= floor_of.get(room, -1):
+                found.append(f"{source} includes {include}")
+    return found
+
+
+def test_native_rooms_depend_one_way() -> None:
+    assert wrong_includes(ROOT / "native") == []
+
+
+@pytest.mark.parametrize(
+    ("room", "include"),
+    [
+        ("measure", "operators/lane.hpp"),
+        ("packet", "inputs/capture.hpp"),
+        ("datapath/ports", "datapath/job.hpp"),
+        ("datapath/stages", "datapath/workloads/workload.hpp"),
+        ("datapath/client", "programs/frame.hpp"),
+    ],
+)
+def test_an_include_against_the_rule_is_found(tmp_path: Path, room: str, include: str) -> None:
+    target = tmp_path / include
+    target.parent.mkdir(parents=True)
+    target.write_text("", encoding="utf-8")
+    source = tmp_path / room / "new.cpp"
+    source.parent.mkdir(parents=True, exist_ok=True)
+    source.write_text(f'#include "{include}"\n', encoding="utf-8")
+    assert wrong_includes(tmp_path) == [f"{room}/new.cpp includes {include}"]
 
 
 @pytest.mark.parametrize(

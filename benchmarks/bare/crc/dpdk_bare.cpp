@@ -7,7 +7,7 @@
 #include <rte_net_crc.h>
 
 #include "../support/timed_loop.hpp"
-#include "operators/support/dpdk.hpp"
+#include "operators/support/dpdk/dpdk.hpp"
 
 namespace dpubench {
 namespace {

@@ -1,4 +1,4 @@
-// The bare loops that divide packets with DPDK and leave chains of mbufs, as support/dpdk_chains.hpp describes.
+// The bare loops that divide packets with DPDK and leave chains of mbufs, as support/dpdk/chains.hpp describes.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "operators/support/dpdk_chains.hpp"
+#include "operators/support/dpdk/chains.hpp"
 #include "timed_loop.hpp"
 
 namespace dpubench::bare {

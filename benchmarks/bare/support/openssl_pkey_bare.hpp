@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "bare.hpp"
-#include "operators/support/pkey.hpp"
+#include "operators/support/signatures/pkey.hpp"
 
 namespace dpubench::bare {
 

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "applications/application.hpp"
-#include "inputs/byte_order.hpp"
+#include "base/byte_order.hpp"
 #include "measure/region.hpp"
-#include "operators/support/deflate_format.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
 
 namespace dpubench::applications {
 namespace {
@@ -103,7 +103,6 @@ class FileCompression final : public Application {
     const std::size_t begin = kFixedHeader + name.size() + 1;
     const std::span<const std::byte> all(output);
     if (all.size() < begin + kTrailer) throw Error("file-compression: the output is shorter than header and trailer");
-    namespace wire = inputs::wire;
     if (wire::be32(all, 0) != 0x1f8b0808 || wire::u8(all, 9) != kUnix ||
         std::string(reinterpret_cast<const char*>(all.data()) + kFixedHeader) != name)
       throw Error("file-compression: the gzip header is wrong");

@@ -8,7 +8,7 @@
 #include "applications/expressions.hpp"
 #include "applications/ips/flows.hpp"
 #include "applications/ips/literals.hpp"
-#include "applications/ips/reference.hpp"
+#include "applications/ips/oracle.hpp"
 #include "inputs/capture.hpp"
 #include "inputs/file.hpp"
 #include "measure/region.hpp"

@@ -10,9 +10,11 @@
 #include <span>
 #include <string>
 
-#include "applications/stream.hpp"
-#include "inputs/byte_order.hpp"
-#include "inputs/ip.hpp"
+#include "base/byte_order.hpp"
+#include "packet/headers.hpp"
+#include "packet/http.hpp"
+#include "packet/ip.hpp"
+#include "packet/stream.hpp"
 
 namespace dpubench::applications {
 
@@ -58,25 +60,24 @@ struct Decoded {
 };
 /// Decode a packet. @returns false if its ports are not visible (later fragments, other protocols) @param ip  untrusted
 inline bool decode(std::span<const std::byte> ip, Decoded& into) {
-  namespace wire = inputs::wire;
-  constexpr std::uint8_t kTcp = 6;
-  constexpr std::uint8_t kUdp = 17;
-  inputs::Transport transport;
-  if (!inputs::find_transport(ip, transport) || (transport.protocol != kTcp && transport.protocol != kUdp)) return false;
+  packet::Transport transport;
+  if (!packet::find_transport(ip, transport) ||
+      (transport.protocol != packet::protocol::kTcp && transport.protocol != packet::protocol::kUdp))
+    return false;
   const bool is6 = wire::u8(ip, 0) >> 4 == 6;
   const std::size_t bytes = is6 ? 16 : 4;
   Endpoint source;
   Endpoint destination;
-  std::memcpy(source.address.data(), ip.data() + (is6 ? 8 : 12), bytes);
-  std::memcpy(destination.address.data(), ip.data() + (is6 ? 24 : 16), bytes);
+  std::memcpy(source.address.data(), ip.data() + (is6 ? packet::ip6::kSource : packet::ip4::kSource), bytes);
+  std::memcpy(destination.address.data(), ip.data() + (is6 ? packet::ip6::kDestination : packet::ip4::kDestination), bytes);
   source.port = static_cast<std::uint16_t>(wire::be16(ip, transport.header));
   destination.port = static_cast<std::uint16_t>(wire::be16(ip, transport.header + 2));
   into.from_low = source <= destination;
   into.key = {into.from_low ? source : destination, into.from_low ? destination : source, static_cast<std::uint8_t>(is6 ? 6 : 4),
               transport.protocol};
-  into.is_tcp = transport.protocol == kTcp;
-  into.syn = into.is_tcp && (wire::u8(ip, transport.header + 13) & 2U) != 0;
-  into.sequence = into.is_tcp ? wire::be32(ip, transport.header + 4) : 0;
+  into.is_tcp = transport.protocol == packet::protocol::kTcp;
+  into.syn = into.is_tcp && (ip[transport.header + packet::tcp::kFlags] & packet::tcp::kSyn) != std::byte{};
+  into.sequence = into.is_tcp ? wire::be32(ip, transport.header + packet::tcp::kSequence) : 0;
   into.payload = transport.end > transport.payload ? ip.subspan(transport.payload, transport.end - transport.payload)
                                                    : std::span<const std::byte>{};
   return true;
@@ -92,9 +93,9 @@ struct Findings {
 inline constexpr std::uint32_t kDropEvery = 4;
 
 struct Direction {
-  Stream stream;
-  Pieces pieces;
-  Requests requests;
+  packet::Stream stream;
+  packet::Pieces pieces;
+  packet::Requests requests;
   Findings in_payload;
   Findings in_requests;
 };

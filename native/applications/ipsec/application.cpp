@@ -8,15 +8,14 @@
 #include "applications/application.hpp"
 #include "applications/frames.hpp"
 #include "applications/ipsec/esp.hpp"
-#include "inputs/byte_order.hpp"
+#include "base/byte_order.hpp"
 #include "inputs/capture.hpp"
 #include "inputs/random.hpp"
 #include "measure/region.hpp"
+#include "packet/headers.hpp"
 
 namespace dpubench::applications {
 namespace {
-
-namespace wire = inputs::wire;
 
 const ApplicationInfo& info() {
   static const ApplicationInfo info{
@@ -84,7 +83,7 @@ struct HashDestination {
 std::optional<Destination> destination_of(std::span<const std::byte> packet) {
   if (packet.empty()) return std::nullopt;
   const bool is6 = wire::u8(packet, 0) >> 4 == 6;
-  const std::size_t at = is6 ? 24 : 16;
+  const std::size_t at = is6 ? packet::ip6::kDestination : packet::ip4::kDestination;
   const std::size_t bytes = is6 ? 16 : 4;
   if (packet.size() < at + bytes) return std::nullopt;
   Destination destination{};
@@ -130,9 +129,10 @@ class Receiver {
   void add(const SaKeys& keys) { tunnels_.emplace(keys.spi, std::make_unique<Inbound>(keys)); }
   /// Open a packet. @param packet  from the outer IP header on, untrusted
   Verdict receive(std::span<const std::byte> packet, std::vector<std::byte>& out) {
-    if (packet.size() < kOuterHeader + kEspHeader || wire::u8(packet, 0) != 0x45 || wire::u8(packet, 9) != 50)
+    if (packet.size() < kOuterHeader + kEspHeader || wire::u8(packet, 0) != 0x45 ||
+        wire::u8(packet, packet::ip4::kProtocol) != packet::protocol::kEsp)
       return Verdict::kMalformed;
-    const std::size_t length = wire::be16(packet, 2);
+    const std::size_t length = wire::be16(packet, packet::ip4::kTotalLength);
     if (length < kOuterHeader + kEspHeader || length > packet.size()) return Verdict::kMalformed;
     const std::span<const std::byte> esp = packet.subspan(kOuterHeader, length - kOuterHeader);
     const auto tunnel = tunnels_.find(wire::be32(esp, 0));

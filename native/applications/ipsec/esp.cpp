@@ -7,22 +7,20 @@
 #include <cstring>
 #include <string>
 
+#include "base/byte_order.hpp"
 #include "base/error.hpp"
-#include "inputs/byte_order.hpp"
-#include "operators/support/internet_checksum.hpp"
+#include "packet/checksum.hpp"
+#include "packet/headers.hpp"
 
 namespace dpubench::applications {
 
 namespace {
-
-namespace wire = inputs::wire;
 
 constexpr std::size_t kBlock = 16;
 constexpr std::size_t kGcmIv = 8;
 constexpr std::size_t kIcv = 16;
 constexpr std::size_t kEspTrailer = 2;  // pad length and next header
 constexpr std::size_t kMostPacket = 65'535;
-constexpr std::uint8_t kEsp = 50;
 constexpr std::uint8_t kIp4InIp = 4;
 constexpr std::uint8_t kIp6InIp = 41;
 
@@ -83,14 +81,6 @@ std::array<std::byte, 32> digest_of(EVP_MAC_CTX* mac, std::span<const std::byte>
   return digest;
 }
 
-void store_be32(std::byte* at, std::uint32_t value) {
-  for (int i = 0; i < 4; ++i) at[i] = static_cast<std::byte>(value >> (24 - 8 * i) & 0xffU);
-}
-void store_be16(std::byte* at, std::size_t value) {
-  at[0] = static_cast<std::byte>(value >> 8 & 0xffU);
-  at[1] = static_cast<std::byte>(value & 0xffU);
-}
-
 /// Return the nonce: the salt followed by the packet's IV (RFC 4106, section 4).
 std::array<std::byte, 12> nonce_of(const SaKeys& keys, const std::byte* iv) {
   std::array<std::byte, 12> nonce{};
@@ -121,8 +111,8 @@ void Outbound::protect(std::span<const std::byte> packet, std::vector<std::byte>
   std::byte* const outer = out.data() + at;
   write_outer(outer, length);
   std::byte* const esp = outer + kOuterHeader;
-  store_be32(esp, keys_.spi);
-  store_be32(esp + 4, sequence_);
+  wire::put32(esp, keys_.spi);
+  wire::put32(esp + 4, sequence_);
   std::byte* const plain = esp + kEspHeader + iv;
   std::memcpy(plain, packet.data(), packet.size());
   const std::size_t padding = encrypted - packet.size() - kEspTrailer;
@@ -140,20 +130,20 @@ void Outbound::protect(std::span<const std::byte> packet, std::vector<std::byte>
 void Outbound::write_outer(std::byte* at, std::size_t length) {
   std::memset(at, 0, kOuterHeader);
   at[0] = std::byte{0x45};
-  store_be16(at + 2, length);
-  store_be16(at + 4, ++identification_);
-  at[8] = std::byte{64};
-  at[9] = std::byte{kEsp};
-  std::memcpy(at + 12, keys_.local.data(), 4);
-  std::memcpy(at + 16, keys_.remote.data(), 4);
-  checksum::store16(at + 10, checksum::finish(checksum::add(0, at, kOuterHeader)));
+  wire::put16(at + packet::ip4::kTotalLength, static_cast<std::uint32_t>(length));
+  wire::put16(at + packet::ip4::kIdentification, ++identification_);
+  at[packet::ip4::kTtl] = std::byte{64};
+  at[packet::ip4::kProtocol] = std::byte{packet::protocol::kEsp};
+  std::memcpy(at + packet::ip4::kSource, keys_.local.data(), 4);
+  std::memcpy(at + packet::ip4::kDestination, keys_.remote.data(), 4);
+  checksum::store16(at + packet::ip4::kChecksum, checksum::finish(checksum::add(0, at, kOuterHeader)));
 }
 
 void Outbound::seal_cbc(std::byte* esp, std::size_t encrypted) {
   // An IV must be unpredictable. The encryption of a counter is (NIST SP 800-38A, appendix C).
   std::array<std::byte, kBlock> counter{};
-  store_be32(counter.data(), keys_.spi);
-  store_be32(counter.data() + 12, sequence_);
+  wire::put32(counter.data(), keys_.spi);
+  wire::put32(counter.data() + 12, sequence_);
   std::byte* const iv = esp + kEspHeader;
   int bytes = 0;
   require(EVP_EncryptUpdate(iv_cipher_.get(), raw(iv), &bytes, raw(counter.data()), kBlock) == 1, "AES of an IV");
@@ -168,8 +158,8 @@ void Outbound::seal_cbc(std::byte* esp, std::size_t encrypted) {
 
 void Outbound::seal_gcm(std::byte* esp, std::size_t encrypted) {
   std::byte* const iv = esp + kEspHeader;
-  store_be32(iv, 0);
-  store_be32(iv + 4, sequence_);  // RFC 4106 requires only that it is unique under the key
+  wire::put32(iv, 0);
+  wire::put32(iv + 4, sequence_);  // RFC 4106 requires only that it is unique under the key
   std::byte* const text = iv + kGcmIv;
   const auto nonce = nonce_of(keys_, iv);
   int bytes = 0;

@@ -30,7 +30,6 @@ inline constexpr std::array<std::string_view, kOutcomes> kOutcomeNames = {
     "forwarded", "not_ip", "short", "version", "header", "length", "checksum", "address", "expired", "no_route"};
 
 inline constexpr std::uint32_t kNextHops = 64;
-inline constexpr std::size_t kEthernet = 14;
 
 /// The position of a frame's network header, and its type (0: cut off).
 struct NetworkHeader {

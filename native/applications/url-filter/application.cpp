@@ -1,19 +1,20 @@
 // url-filter: checks URLs, or the HTTP requests of a capture, against lists of domains and rules.
 // requires: libpcre2-8 >= 10.30
 #include <algorithm>
-#include <cctype>
 #include <memory>
-#include <optional>
 #include <set>
 #include <unordered_set>
 
 #include "applications/application.hpp"
 #include "applications/expressions.hpp"
-#include "applications/url.hpp"
+#include "applications/url-filter/oracle.hpp"
 #include "inputs/capture.hpp"
 #include "inputs/file.hpp"
-#include "inputs/ip.hpp"
 #include "measure/region.hpp"
+#include "packet/headers.hpp"
+#include "packet/http.hpp"
+#include "packet/ip.hpp"
+#include "packet/url.hpp"
 
 namespace dpubench::applications {
 namespace {
@@ -56,43 +57,6 @@ bool is_drawn(std::string_view host) {
   return (hash_of(host) >> 8) % kShare == 0;
 }
 
-std::string_view next_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
-/// An HTTP request at the beginning of a segment's payload.
-struct Request {
-  std::string_view target;
-  std::string_view host;
-};
-std::optional<Request> parse_request(std::string_view payload) {
-  static constexpr std::string_view kMethods[] = {"GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "PATCH "};
-  const bool begins =
-      std::any_of(std::begin(kMethods), std::end(kMethods), [&](std::string_view m) { return payload.starts_with(m); });
-  if (!begins) return std::nullopt;
-  const std::string_view first = next_line(payload);
-  const std::size_t from = first.find(' ') + 1;
-  const std::size_t to = first.find(' ', from);
-  if (to == std::string_view::npos || !first.substr(to + 1).starts_with("HTTP/1.")) return std::nullopt;
-  Request request{first.substr(from, to - from), {}};
-  while (!payload.empty()) {
-    const std::string_view line = next_line(payload);
-    if (line.empty()) break;
-    constexpr std::size_t kName = 5;
-    std::string name(line.substr(0, kName));
-    lower(name);
-    if (name != "host:") continue;
-    request.host = line.substr(kName);
-    while (request.host.starts_with(' ')) request.host.remove_prefix(1);
-    while (request.host.ends_with(' ')) request.host.remove_suffix(1);
-  }
-  return request;
-}
-
 /// A set of domains. It tells whether a host is one of them or lies below one.
 class Domains {
  public:
@@ -124,7 +88,7 @@ std::uint64_t for_each_url(const Task& task, Each each) {
     const std::vector<std::byte> file = read_input(path, "corpus", task.limit_bytes);
     std::string_view text = inputs::as_text(file);
     while (!text.empty()) {
-      if (const std::string_view line = next_line(text); !line.empty()) each(line);
+      if (const std::string_view line = packet::next_line(text); !line.empty()) each(line);
     }
     return file.size();
   }
@@ -133,11 +97,12 @@ std::uint64_t for_each_url(const Task& task, Each each) {
   const inputs::Capture capture = inputs::parse_capture(file, path.string());
   std::string url;
   for (const inputs::Packet& packet : capture.packets) {
-    inputs::Transport transport;
+    packet::Transport transport;
     const auto ip = capture.ip(packet);
-    constexpr std::uint8_t kTcp = 6;
-    if (!inputs::find_transport(ip, transport) || transport.protocol != kTcp || transport.end <= transport.payload) continue;
-    const auto request = parse_request(inputs::as_text(ip.subspan(transport.payload, transport.end - transport.payload)));
+    if (!packet::find_transport(ip, transport) || transport.protocol != packet::protocol::kTcp ||
+        transport.end <= transport.payload)
+      continue;
+    const auto request = packet::parse_request(inputs::as_text(ip.subspan(transport.payload, transport.end - transport.payload)));
     if (!request) continue;
     // RFC 9112, section 3.3: a target in absolute form is the whole URL. Otherwise the field Host completes it.
     url = request->target.starts_with('/') ? "http://" + std::string(request->host) + std::string(request->target)
@@ -152,10 +117,10 @@ std::vector<std::string> read_domains(const Task& task) {
   const std::vector<std::byte> file = inputs::read_file(task.file("domains"), "domains");
   std::string_view text = inputs::as_text(file);
   while (!text.empty()) {
-    std::string domain(next_line(text));
+    std::string domain(packet::next_line(text));
     domain = domain.substr(0, domain.find('#'));
     while (domain.ends_with(' ') || domain.ends_with('.')) domain.pop_back();
-    lower(domain);
+    packet::lower(domain);
     if (!domain.empty()) domains.push_back(domain);
   }
   return domains;
@@ -168,15 +133,15 @@ class UrlFilter final : public Application {
     if (task.has("domains")) {
       for (const std::string& domain : read_domains(task)) domains.add(domain);
     } else {
-      Url url;
+      packet::Url url;
       for_each_url(task, [&](std::string_view text) {
-        if (parse_url(text, url) && is_drawn(url.host)) domains.add(url.host);
+        if (packet::parse_url(text, url) && is_drawn(url.host)) domains.add(url.host);
       });
     }
     const inputs::RuleList list = inputs::read_rules(task.file("rules"));
     std::uint64_t skipped = 0;
     const auto rules = compile_all(list.rules, true, skipped);
-    Url url;
+    packet::Url url;
     std::string subject;
     input_bytes = for_each_url(task, [&](std::string_view text) {
       measure::next_message();
@@ -192,8 +157,8 @@ class UrlFilter final : public Application {
 
  private:
   std::string decide(std::string_view text, const Domains& domains, const std::vector<std::unique_ptr<Expression>>& rules,
-                     Url& url, std::string& subject) {
-    if (!parse_url(text, url)) {
+                     packet::Url& url, std::string& subject) {
+    if (!packet::parse_url(text, url)) {
       ++facts["not_urls"];
       return "refused no URL\n";
     }
@@ -212,79 +177,6 @@ class UrlFilter final : public Application {
     return "passed " + url.host + subject + "\n";
   }
 };
-
-// The reference. It shares only two things with the code above: how it finds URLs in the input, and the rule format.
-
-std::string slow_decoded(const std::string& text) {
-  std::string decoded = text;
-  for (std::size_t at = decoded.find('%'); at != std::string::npos; at = decoded.find('%', at + 1)) {
-    const std::string digits = decoded.substr(at + 1, 2);
-    if (digits.size() == 2 && digits.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos)
-      decoded.replace(at, 3, 1, static_cast<char>(std::stoi(digits, nullptr, 16)));
-  }
-  return decoded;
-}
-
-std::string slow_path(const std::string& text) {
-  std::vector<std::string> segments;
-  std::string path = slow_decoded(text) + "/";
-  bool is_folder = true;
-  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/')) {
-    const std::string segment = path.substr(0, slash);
-    path.erase(0, slash + 1);
-    is_folder = segment.empty() || segment == "." || segment == "..";
-    if (segment == "..") {
-      if (!segments.empty()) segments.pop_back();
-    } else if (!segment.empty() && segment != ".") {
-      segments.push_back(segment);
-    }
-  }
-  std::string normal;
-  for (const std::string& segment : segments) normal += "/" + segment;
-  return is_folder || segments.empty() ? normal + "/" : normal;
-}
-
-std::string small(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(c < 128 ? std::tolower(c) : c); });
-  return text;
-}
-
-struct SlowUrl {
-  std::string host;
-  std::string subject;
-};
-std::optional<SlowUrl> slow_parse(const std::string& text) {
-  const std::size_t colon = text.find("://");
-  if (colon == std::string::npos || colon == 0) return std::nullopt;
-  const std::string scheme = small(text.substr(0, colon));
-  if (scheme.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.") != std::string::npos || std::isalpha(scheme[0]) == 0)
-    return std::nullopt;
-  const std::string rest = text.substr(colon + 3);
-  std::size_t end = 0;
-  while (end < rest.size() && rest[end] != '/' && rest[end] != '?' && rest[end] != '#') ++end;
-  std::string host = rest.substr(0, end);
-  if (host.find('@') != std::string::npos) host = host.substr(host.rfind('@') + 1);
-  const std::size_t after = host.find(']') == std::string::npos ? 0 : host.find(']');
-  if (const std::size_t port = host.find(':', after); port != std::string::npos) {
-    const std::string digits = host.substr(port + 1);
-    const std::string significant = digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
-    if (digits.find_first_not_of("0123456789") != std::string::npos || significant.size() > 5 ||
-        (!significant.empty() && std::stoul(significant) > 65535))
-      return std::nullopt;
-    host = host.substr(0, port);
-  }
-  host = small(slow_decoded(host));
-  if (!host.empty() && host[host.size() - 1] == '.') host = host.substr(0, host.size() - 1);
-  if (host.empty()) return std::nullopt;
-  std::string path = rest.substr(end);
-  path = path.substr(0, path.find('#'));
-  std::string query = path.find('?') == std::string::npos ? "" : path.substr(path.find('?') + 1);
-  for (char& c : query) c = c == '+' ? ' ' : c;
-  query = slow_decoded(query);
-  const std::string normal = slow_path(path.substr(0, path.find('?')));
-  return SlowUrl{host, query.empty() ? normal : normal + "?" + query};
-}
 
 void UrlFilter::verify(const Task& task) const {
   std::set<std::string> domains;

@@ -4,23 +4,24 @@
 #include <map>
 #include <string>
 
+#include "base/byte_order.hpp"
 #include "datapath/client/traffic.hpp"
-#include "datapath/frame/parse.hpp"
-#include "inputs/byte_order.hpp"
+#include "datapath/frame/trailer.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath {
 namespace {
 
 /// Return the key of one direction of a flow: protocol, addresses and ports as they stand in the frame. A frame that belongs to
 /// no flow is a key as a whole.
-std::string flow_key(std::span<const std::byte> frame, const Parsed& parsed) {
+std::string flow_key(std::span<const std::byte> frame, const packet::Parsed& parsed) {
   const auto part = [&frame](std::size_t at, std::size_t bytes) {
     return std::string(reinterpret_cast<const char*>(frame.data()) + at, bytes);
   };
   if (parsed.version == 0 || parsed.end <= parsed.ip) return part(0, frame.size());
   std::string key(1, static_cast<char>(parsed.protocol));
   key += parsed.version == 4 ? part(parsed.ip + 12U, 8) : part(parsed.ip + 8U, 32);
-  if (parsed.kind == Kind::kTransport && parsed.transport + 4U <= frame.size()) key += part(parsed.transport, 4);
+  if (parsed.kind == packet::Kind::kTransport && parsed.transport + 4U <= frame.size()) key += part(parsed.transport, 4);
   return key;
 }
 
@@ -35,8 +36,9 @@ std::uint32_t buffer_bytes(std::size_t ip_bytes) {
 std::vector<std::byte> whole(std::span<const std::byte> ip, const inputs::Packet& packet, std::uint32_t max_frame) {
   std::vector<std::byte> bytes(ip.begin(), ip.end());
   std::size_t says = bytes.size();
-  if (packet.version == 4 && ip.size() >= 20) says = inputs::wire::be16(ip, 2);
-  if (packet.version == 6 && ip.size() >= 40) says = 40 + inputs::wire::be16(ip, 4);
+  if (packet.version == 4 && ip.size() >= packet::ip4::kHeader) says = wire::be16(ip, packet::ip4::kTotalLength);
+  if (packet.version == 6 && ip.size() >= packet::ip6::kHeader)
+    says = packet::ip6::kHeader + wire::be16(ip, packet::ip6::kPayloadLength);
   const std::size_t frame_end = buffer_bytes(bytes.size()) - kEthernetBytes;
   const bool cut_off = says > bytes.size() && (says <= packet.frame_length || says <= frame_end);
   if (cut_off && buffer_bytes(says) + kFcsBytes <= max_frame) bytes.resize(says);
@@ -61,7 +63,7 @@ std::unique_ptr<Traffic> captured_traffic(const TrafficJob& job, inputs::Store& 
       continue;
     }
     std::vector<std::byte> frame = make_frame(ip, packet.version, bytes);
-    const auto flow = flows.emplace(flow_key(std::span(frame).first(kEthernetBytes + ip.size()), parse(frame)),
+    const auto flow = flows.emplace(flow_key(std::span(frame).first(kEthernetBytes + ip.size()), packet::parse(frame)),
                                     static_cast<std::uint32_t>(flows.size()));
     traffic->templates.push_back({std::move(frame), flow.first->second});
     times.push_back(packet.time_ns);

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/byte_order.hpp"
 #include "datapath/client/loop.hpp"
 #include "datapath/client/scripted_port.hpp"
 #include "datapath/client/trial.hpp"
-#include "datapath/frame/parse.hpp"
 #include "datapath/frame/trailer.hpp"
-#include "inputs/byte_order.hpp"
 #include "native/expect_error.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath {
 namespace {
@@ -346,10 +346,10 @@ TEST_P(ClientFrames, EveryFrameIsWholeAndOfItsFlow) {
   for (std::size_t i = 0; i < port.frames.size(); ++i) {
     const std::vector<std::byte>& frame = port.frames[i];
     ASSERT_EQ(frame.size() + kFcsBytes, with.size);
-    const Parsed parsed = parse(frame);
-    ASSERT_EQ(parsed.kind, Kind::kTransport);
-    ASSERT_TRUE(ip_checksum_valid(frame, parsed)) << i;
-    ASSERT_TRUE(transport_checksum_valid(frame, parsed)) << i;
+    const packet::Parsed parsed = packet::parse(frame);
+    ASSERT_EQ(parsed.kind, packet::Kind::kTransport);
+    ASSERT_TRUE(packet::ip_checksum_valid(frame, parsed)) << i;
+    ASSERT_TRUE(packet::transport_checksum_valid(frame, parsed)) << i;
     const auto trailer = read_trailer(frame);
     ASSERT_TRUE(trailer);
     ASSERT_EQ(trailer->number, i);
@@ -464,7 +464,7 @@ TEST_F(Client, SegmentsOfAMessageGoOutOfOrderAndStreamsHaveNoHoles) {
   run();
   std::map<std::uint32_t, std::vector<std::uint32_t>> streams;
   for (const auto& frame : port.frames) {
-    const Parsed parsed = parse(frame);
+    const packet::Parsed parsed = packet::parse(frame);
     std::uint32_t source;
     std::uint32_t sequence;
     std::memcpy(&source, frame.data() + 26, 4);
@@ -497,8 +497,8 @@ struct Stream {
 
 /// Put a segment into its stream. @return whether bytes that came before are the same
 bool put(Stream& stream, std::span<const std::byte> frame) {
-  const Parsed parsed = parse(frame);
-  const std::uint32_t sequence = inputs::wire::be32(frame, parsed.transport + 4U);
+  const packet::Parsed parsed = packet::parse(frame);
+  const std::uint32_t sequence = wire::be32(frame, parsed.transport + 4U);
   if (stream.segments++ == 0) stream.start = sequence;
   const std::uint32_t at = sequence - stream.start;
   if (!stream.begins.insert(at).second) ++stream.repeated;
@@ -545,7 +545,7 @@ TEST_P(ClientSegments, RepeatedBytesAreTheSameStreamsHaveNoHolesAndSharesHold) {
     std::memcpy(frame.data(), shape.bytes, shape.length);
     traffic->write_headers(packet, frame.data());
     const std::span<const std::byte> sent(frame.data(), shape.length);
-    ASSERT_TRUE(transport_checksum_valid(sent, parse(sent)));
+    ASSERT_TRUE(packet::transport_checksum_valid(sent, packet::parse(sent)));
     ASSERT_TRUE(put(streams[packet.flow], sent)) << "packet " << i;
   }
   double segments = 0;

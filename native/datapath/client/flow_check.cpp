@@ -8,7 +8,7 @@
 
 #include "datapath/client/bitmap.hpp"
 #include "datapath/client/headers.hpp"
-#include "datapath/frame/parse.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath {
 namespace {
@@ -56,15 +56,16 @@ std::string key_text(FlowCount flow, bool five_tuple) {
 /// Make the record of a captured frame. Return false when a flow table has none for it: the frame is not IP, or a header is not
 /// sound.
 bool flow_of(std::span<const std::byte> frame, FlowCount& flow) {
-  const Parsed parsed = parse(frame);
-  if (parsed.kind != Kind::kTransport && parsed.kind != Kind::kFragment && parsed.kind != Kind::kOtherIp) return false;
+  const packet::Parsed parsed = packet::parse(frame);
+  if (parsed.kind != packet::Kind::kTransport && parsed.kind != packet::Kind::kFragment && parsed.kind != packet::Kind::kOtherIp)
+    return false;
   flow.version = parsed.version;
   flow.protocol = parsed.protocol;
   const std::size_t bytes = parsed.version == 4 ? 4 : 16;
   const std::size_t at = parsed.ip + (parsed.version == 4 ? 12U : 8U);
   std::memcpy(flow.source.data(), frame.data() + at, bytes);
   std::memcpy(flow.destination.data(), frame.data() + at + bytes, bytes);
-  if (parsed.kind == Kind::kTransport) {
+  if (parsed.kind == packet::Kind::kTransport) {
     flow.source_port =
         static_cast<std::uint16_t>(headers::swapped16(headers::load<std::uint16_t>(frame.data() + parsed.transport)));
     flow.destination_port =

@@ -10,18 +10,19 @@
 #include <cstring>
 
 #include "datapath/client/traffic.hpp"
+#include "packet/headers.hpp"
 
 namespace dpubench::datapath::headers {
 
 inline constexpr std::size_t kIp = kEthernetBytes;
-inline constexpr std::size_t kIpChecksum4 = kIp + 10;
-inline constexpr std::size_t kAddresses4 = kIp + 12;
-inline constexpr std::size_t kTransport4 = kIp + 20;
-inline constexpr std::size_t kAddresses6 = kIp + 8;
-inline constexpr std::size_t kTransport6 = kIp + 40;
-inline constexpr std::size_t kUdpChecksum = 6;
-inline constexpr std::size_t kTcpSequence = 4;
-inline constexpr std::size_t kTcpChecksum = 16;
+inline constexpr std::size_t kIpChecksum4 = kIp + packet::ip4::kChecksum;
+inline constexpr std::size_t kAddresses4 = kIp + packet::ip4::kAddresses;
+inline constexpr std::size_t kTransport4 = kIp + packet::ip4::kHeader;
+inline constexpr std::size_t kAddresses6 = kIp + packet::ip6::kAddresses;
+inline constexpr std::size_t kTransport6 = kIp + packet::ip6::kHeader;
+inline constexpr std::size_t kUdpChecksum = packet::udp::kChecksum;
+inline constexpr std::size_t kTcpSequence = packet::tcp::kSequence;
+inline constexpr std::size_t kTcpChecksum = packet::tcp::kChecksum;
 
 constexpr bool is_tcp(Patch patch) {
   return patch == Patch::kTcp4 || patch == Patch::kTcp6;

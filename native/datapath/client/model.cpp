@@ -9,13 +9,12 @@
 #include "datapath/client/payloads.hpp"
 #include "datapath/client/segmentation.hpp"
 #include "datapath/client/traffic.hpp"
-#include "datapath/frame/parse.hpp"
+#include "datapath/frame/trailer.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath {
 namespace {
 
-constexpr std::uint8_t kTcp = 6;
-constexpr std::uint8_t kUdp = 17;
 /// Different payloads of a frame size, and as many with a signature. kLeastPayloads is the least for each way to cut messages.
 constexpr std::size_t kPayloads = 8;
 constexpr std::size_t kLeastPayloads = 2;
@@ -70,7 +69,8 @@ class Builder {
   Builder(const TrafficSpec& spec, const Layout& layout, const FlowSpace& space, inputs::Random random)
       : spec_(spec),
         layout_(layout),
-        flow_(space.tuple(0, static_cast<std::uint8_t>(spec.version), spec.protocol == "tcp" ? kTcp : kUdp)),
+        flow_(space.tuple(0, static_cast<std::uint8_t>(spec.version),
+                          spec.protocol == "tcp" ? packet::protocol::kTcp : packet::protocol::kUdp)),
         random_(random) {}
 
   /// Append the templates of a message.
@@ -95,7 +95,7 @@ class Builder {
       headers::store(made.data() + transport + headers::kTcpSequence, headers::swapped(sequence));
     }
     std::copy(payload.begin(), payload.end(), made.begin() + layout_.headers);
-    set_checksums(made, parse(made));
+    packet::set_checksums(made, packet::parse(made));
     return made;
   }
 

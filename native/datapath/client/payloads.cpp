@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "inputs/ip.hpp"
 #include "operators/regex/work.hpp"
 #include "operators/verify.hpp"
+#include "packet/ip.hpp"
 
 namespace dpubench::datapath {
 namespace {
@@ -16,8 +16,8 @@ Payload captured_payloads(inputs::Store& store) {
   const inputs::Capture& capture = store.capture();
   for (const inputs::Packet& packet : capture.packets) {
     const auto ip = capture.ip(packet);
-    inputs::Transport transport;
-    if (!inputs::find_transport(ip, transport)) continue;
+    packet::Transport transport;
+    if (!packet::find_transport(ip, transport)) continue;
     all.insert(all.end(), ip.begin() + transport.payload, ip.begin() + transport.end);
   }
   if (all.empty()) {

@@ -12,6 +12,7 @@
 #include "datapath/client/bitmap.hpp"
 #include "datapath/client/sender.hpp"
 #include "datapath/client/traffic.hpp"
+#include "datapath/frame/trailer.hpp"
 #include "datapath/ports/port.hpp"
 #include "datapath/workloads/workload.hpp"
 #include "measure/histogram.hpp"

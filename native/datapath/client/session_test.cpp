@@ -9,11 +9,12 @@
 
 #include "datapath/client/check.hpp"
 #include "datapath/client/scripted_port.hpp"
-#include "datapath/frame/parse.hpp"
+#include "datapath/frame/trailer.hpp"
 #include "native/expect_error.hpp"
 #include "native/shared_data.hpp"
 #include "native/temporary_directory.hpp"
 #include "operators/regex/work.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath {
 namespace {
@@ -350,7 +351,7 @@ TEST(ClientCaptures, EveryRealCaptureGoesThroughAndComesBack) {
       const auto& frame = traffic->templates.at(sendable).frame;
       ASSERT_TRUE(std::equal(ip.begin(), ip.end(), frame.begin() + kEthernetBytes)) << sendable;
       // The trailer lies behind the packet, whatever its header says.
-      const Parsed parsed = parse(frame);
+      const packet::Parsed parsed = packet::parse(frame);
       ASSERT_LE(
           std::max<std::size_t>(parsed.end, kEthernetBytes + ip.size()) + trailer_bytes(static_cast<std::uint32_t>(frame.size())),
           frame.size())

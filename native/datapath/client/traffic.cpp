@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/byte_order.hpp"
 #include "datapath/client/headers.hpp"
 
 namespace dpubench::datapath {
@@ -21,9 +22,7 @@ std::vector<std::byte> make_frame(std::span<const std::byte> ip, std::uint8_t ve
   std::vector<std::byte> frame(length);
   std::memcpy(frame.data(), kServerMac.data(), kServerMac.size());
   std::memcpy(frame.data() + 6, kClientMac.data(), kClientMac.size());
-  const std::uint16_t ether_type = version == 4 ? 0x0800 : 0x86dd;
-  frame[12] = static_cast<std::byte>(ether_type >> 8);
-  frame[13] = static_cast<std::byte>(ether_type & 0xff);
+  wire::put16(frame.data() + packet::ethernet::kType, version == 4 ? packet::ethernet::kIp4 : packet::ethernet::kIp6);
   std::copy(ip.begin(), ip.end(), frame.begin() + kEthernetBytes);
   return frame;
 }

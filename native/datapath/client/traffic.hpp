@@ -19,7 +19,6 @@
 
 namespace dpubench::datapath {
 
-inline constexpr std::uint32_t kEthernetBytes = 14;
 /// Locally administered addresses (IEEE 802 clause 8.4) of all frames of the client. It recognises its frames by them.
 inline constexpr std::array<std::uint8_t, 6> kClientMac = {0x02, 0x44, 0x50, 0x55, 0x00, 0x01};
 inline constexpr std::array<std::uint8_t, 6> kServerMac = {0x02, 0x44, 0x50, 0x55, 0x00, 0x02};

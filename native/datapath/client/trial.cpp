@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "datapath/client/losses.hpp"
+#include "datapath/frame/trailer.hpp"
 #include "measure/clock.hpp"
 
 namespace dpubench::datapath {

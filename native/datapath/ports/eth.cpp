@@ -11,8 +11,8 @@
 #include <functional>
 #include <semaphore>
 
-#include "datapath/job.hpp"
-#include "operators/support/dpdk_device.hpp"
+#include "datapath/frame/size.hpp"
+#include "operators/support/dpdk/device.hpp"
 
 namespace dpubench::datapath {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "datapath/job.hpp"
+#include "datapath/ports/port.hpp"
 
 namespace dpubench::datapath::test {
 

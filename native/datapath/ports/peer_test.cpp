@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "datapath/frame/size.hpp"
 #include "datapath/memory.hpp"
 #include "datapath/ports/peer.hpp"
 #include "native/emulator.hpp"

@@ -12,14 +12,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/burst.hpp"
+
 namespace dpubench::datapath {
 
 /// Most packets of one receive or transmit burst.
-inline constexpr std::uint16_t kMaxPacketBurst = 256;
+inline constexpr std::uint16_t kMaxPacketBurst = kMaxBurst;
 
 enum class Role : std::uint8_t { kServer, kClient };
 
-/// A job's description of a port.
+/// The settings of a port.
 struct PortSpec {
   std::string kind;  ///< "memif", "vhost", "af_packet", "af_xdp", "ring", "pcap", "null", "pci", "socket", "tap"
   Role role = Role::kServer;

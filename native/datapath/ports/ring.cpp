@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "datapath/ports/eth.hpp"
-#include "operators/support/dpdk.hpp"
+#include "operators/support/dpdk/dpdk.hpp"
 
 namespace dpubench::datapath {
 namespace {

@@ -11,11 +11,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
-#include "datapath/job.hpp"
+#include "datapath/frame/size.hpp"
 #include "datapath/ports/eth.hpp"
-#include "operators/support/dpdk.hpp"
+#include "operators/support/dpdk/dpdk.hpp"
 
 namespace dpubench::datapath {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "datapath/frame/size.hpp"
 #include "datapath/ports/port.hpp"
 #include "datapath/test_memory.hpp"
 

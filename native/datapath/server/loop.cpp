@@ -263,7 +263,7 @@ void Loop::note(std::uint64_t now) noexcept {
     numbers_[i] = noted.number;
     batch_.fate[i] = noted.stale ? Fate::kDropStale : whole ? Fate::kForward : Fate::kDropNoRoom;
     ours_ += numbers_[i] == kNoNumber ? 0 : 1;
-    if (parses_) batch_.parsed[i] = parse(batch_.frame(i));
+    if (parses_) batch_.parsed[i] = packet::parse(batch_.frame(i));
   }
   counts_.ours.received += ours_;
   counts_.others.received += batch_.n - ours_;

@@ -15,12 +15,12 @@
 
 #include "datapath/job.hpp"
 #include "datapath/ports/port.hpp"
-#include "datapath/server/batch.hpp"
 #include "datapath/server/measured_part.hpp"
 #include "datapath/server/packet_record.hpp"
 #include "datapath/server/poll_times.hpp"
 #include "datapath/server/receive_work.hpp"
-#include "datapath/server/stage.hpp"
+#include "datapath/stages/batch.hpp"
+#include "datapath/stages/stage.hpp"
 #include "measure/clock.hpp"
 #include "measure/histogram.hpp"
 

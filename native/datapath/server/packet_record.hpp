@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "datapath/server/batch.hpp"
+#include "datapath/stages/batch.hpp"
 
 namespace dpubench::datapath {
 

@@ -17,7 +17,7 @@
 #include "datapath/test_memory.hpp"
 #include "native/emulator.hpp"
 #include "native/temporary_directory.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 
 namespace dpubench::datapath {
 namespace {

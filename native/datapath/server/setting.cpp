@@ -18,8 +18,8 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 /// Return all engines of a stage: its own and those of its operator.
-std::vector<StageEngine> engines_of(const StageInfo& stage, const EngineCatalog& engines) {
-  std::vector<StageEngine> found = stage.engines;
+std::vector<StageEngineInfo> engines_of(const StageInfo& stage, const EngineCatalog& engines) {
+  std::vector<StageEngineInfo> found = stage.engines;
   const Operator* const op = stage.op.empty() ? nullptr : find_operator(stage.op);
   if (op != nullptr) {
     for (const EngineSlot* slot : engines.of(*op)) found.push_back({slot->name, {}, slot->reason});
@@ -28,16 +28,16 @@ std::vector<StageEngine> engines_of(const StageInfo& stage, const EngineCatalog&
 }
 
 /// Return the engine of this name. @throws Error when the stage has none of that name
-const StageEngine& engine_of(const StageInfo& stage, const std::string& name, const std::vector<StageEngine>& all) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](const StageEngine& engine) { return engine.name == name; });
+const StageEngineInfo& engine_of(const StageInfo& stage, const std::string& name, const std::vector<StageEngineInfo>& all) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const StageEngineInfo& engine) { return engine.name == name; });
   if (found != all.end()) return *found;
   std::vector<std::string> known;
-  for (const StageEngine& engine : all) known.push_back(engine.name);
+  for (const StageEngineInfo& engine : all) known.push_back(engine.name);
   throw Error("stage " + stage.name + " has no engine '" + name + "'; it has: " + listed(known));
 }
 
 /// Return why packets of a port of this kind do not come to `engine`, or an empty string if they do.
-std::string port_fault(const StageEngine& engine, const std::vector<StageEngine>& all, std::string_view kind) {
+std::string port_fault(const StageEngineInfo& engine, const std::vector<StageEngineInfo>& all, std::string_view kind) {
   if (engine.port == kind) return {};
   if (!engine.port.empty()) return "needs a port of kind " + engine.port + ": choose that port, or another engine";
   const auto kinds = port_kinds();
@@ -46,7 +46,7 @@ std::string port_fault(const StageEngine& engine, const std::vector<StageEngine>
   });
   if (!elsewhere) return {};
   std::vector<std::string> able;
-  for (const StageEngine& other : all) {
+  for (const StageEngineInfo& other : all) {
     if (other.port == kind) able.push_back(other.name);
   }
   return "packets of a port of kind " + std::string(kind) + " are answered before a loop of the server sees them: " +
@@ -54,8 +54,8 @@ std::string port_fault(const StageEngine& engine, const std::vector<StageEngine>
 }
 
 void require_engine(const StageInfo& stage, const std::string& name, const EngineCatalog& engines, std::string_view port_kind) {
-  const std::vector<StageEngine> all = engines_of(stage, engines);
-  const StageEngine& engine = engine_of(stage, name, all);
+  const std::vector<StageEngineInfo> all = engines_of(stage, engines);
+  const StageEngineInfo& engine = engine_of(stage, name, all);
   const std::string which = "engine " + name + " of stage " + stage.name;
   if (!engine.reason.empty()) throw Error(which + " cannot run here: " + engine.reason);
   if (const std::string fault = port_fault(engine, all, port_kind); !fault.empty()) throw Error(which + ": " + fault);
@@ -69,10 +69,10 @@ json faults_of(const Workload& workload, Setting& setting, const json& given, co
     setting.stages.push_back(stage.name);
   }
   for (const StageInfo& stage : workload.info().stages) {
-    const std::vector<StageEngine> all = engines_of(stage, engines);
-    const StageEngine& engine = engine_of(stage, setting.engines[stage.name], all);
+    const std::vector<StageEngineInfo> all = engines_of(stage, engines);
+    const StageEngineInfo& engine = engine_of(stage, setting.engines[stage.name], all);
     std::string fault = engine.reason.empty() ? port_fault(engine, all, setting.port_kind) : "";
-    if (fault.empty() && engine.reason.empty()) fault = workload.unsupported(setting, stage.name);
+    if (fault.empty() && engine.reason.empty()) fault = stage_engine_unsupported(workload.info().name, engine.name, setting);
     faults[stage.name] = fault;
   }
   return faults;

@@ -17,8 +17,8 @@
 #include "datapath/frame/trailer.hpp"
 #include "datapath/frame/trailer_write.hpp"
 #include "datapath/memory.hpp"
-#include "datapath/server/batch.hpp"
 #include "datapath/server/serve.hpp"
+#include "datapath/stages/batch.hpp"
 #include "inputs/digest.hpp"
 #include "measure/clock.hpp"
 #include "measure/region.hpp"
@@ -90,7 +90,7 @@ class Core {
       // A server's loop reads the trailer of each packet to know what it received, so this one does, too.
       const std::optional<Trailer> trailer = read_trailer(batch_.frame(i));
       batch_.fate[i] = trailer && belongs_to(*trailer, batch_.packets[i]->data_len, kTrial) ? Fate::kForward : Fate::kDropStale;
-      if (parses_) batch_.parsed[i] = parse(batch_.frame(i));
+      if (parses_) batch_.parsed[i] = packet::parse(batch_.frame(i));
     }
   }
   void send() noexcept {

@@ -21,7 +21,7 @@ json describe_engines(const StageInfo& stage, const EngineCatalog& engines) {
   const auto add = [&list](const std::string& name, const std::string& summary, const std::string& reason) {
     list.push_back({{"name", name}, {"summary", summary}, {"available", reason.empty()}, {"reason", reason}});
   };
-  for (const StageEngine& engine : stage.engines) {
+  for (const StageEngineInfo& engine : stage.engines) {
     add(engine.name, engine.summary, engine.reason);
     if (!engine.port.empty()) list.back()["port"] = engine.port;
   }

@@ -13,28 +13,19 @@
 #include <vector>
 
 #include "base/params.hpp"
-#include "datapath/frame/trailer.hpp"
-#include "datapath/ports/port.hpp"
-#include "datapath/server/stage.hpp"
+#include "datapath/stages/engine.hpp"
+#include "datapath/stages/pipeline.hpp"
 #include "inputs/store.hpp"
 #include "operators/engines.hpp"
 #include "operators/operator.hpp"
 
 namespace dpubench::datapath {
 
-/// A way to run a stage that is not an operator's engine.
-struct StageEngine {
-  std::string name;
-  std::string summary;
-  std::string reason;  ///< why it cannot run here; empty if it can
-  std::string port{};  ///< kind of port whose packets it answers before a loop sees them; empty: it works on those that loops see
-};
-
 struct StageInfo {
   std::string name;  ///< "scan"; unique in its workload, key of the plan's `engines`
   std::string summary;
   std::string op;  ///< operator whose engines it may use besides `engines`; empty: none
-  std::vector<StageEngine> engines;
+  std::vector<StageEngineInfo> engines;
   std::string default_engine;
 };
 
@@ -46,39 +37,6 @@ struct WorkloadInfo {
   std::vector<StageInfo> stages;  ///< in order
   std::vector<InputKind> inputs;
   std::vector<std::string> sources;
-};
-
-/// The setting that a workload is opened with.
-struct Setting {
-  Params params;
-  std::map<std::string, std::string, std::less<>> engines;  ///< by stage; complete
-  std::vector<std::string> stages;                          ///< stages that run in this process; complete
-  std::uint32_t cores = 1;
-  std::uint32_t max_frame = 1518;  ///< with FCS
-  std::uint32_t burst = 32;
-  std::uint64_t seed = 1;
-  std::string port_kind{};                       ///< kind of the port that faces the client
-  std::span<const std::unique_ptr<Port>> ports;  ///< empty if the question is only what is possible
-};
-
-/// The report on a stage that is ready, for `ready.stages`.
-struct StageReport {
-  std::string name;
-  std::string engine;
-  PathInfo path;
-  std::string verified;  ///< what was verified, in words; only verified stages are timed
-  double build_ns = 0;
-  std::size_t memory_bytes = 0;
-};
-
-/// A workload that is ready, shared by all cores.
-class Pipeline {
- public:
-  virtual ~Pipeline() = default;
-  /// Return a report on each stage that open() gives, in the same order.
-  [[nodiscard]] virtual std::vector<StageReport> report() const = 0;
-  /// Open the stages of one core and return them in order. Called on the core's thread, untimed. @throws Error
-  [[nodiscard]] virtual std::vector<std::unique_ptr<Stage>> open(std::uint32_t core) = 0;
 };
 
 /// A frame as the client will send it, except for the trailer.
@@ -112,9 +70,6 @@ class Workload {
   [[nodiscard]] virtual const WorkloadInfo& info() const = 0;
   /// Return why this combination of (individually valid) parameters does not exist, or an empty string if it does.
   [[nodiscard]] virtual std::string invalid(const Params&) const { return {}; }
-  /// Return why the engine of `stage` does not do this, and what to do, or an empty string if it does. Called with and without
-  /// open ports.
-  [[nodiscard]] virtual std::string unsupported(const Setting&, std::string_view /*stage*/) const { return {}; }
   /// Build and verify everything that cores share. @throws Error on unusable input, and on an engine that cannot run or is wrong
   [[nodiscard]] virtual std::unique_ptr<Pipeline> open(const Setting& setting, inputs::Store& store,
                                                        const EngineCatalog& engines) const = 0;

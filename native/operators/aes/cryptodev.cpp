@@ -2,7 +2,7 @@
 // requires: libdpdk >= 22.11
 // cxxflags: -DALLOW_EXPERIMENTAL_API
 
-#include "operators/support/cryptodev.hpp"
+#include "operators/support/dpdk/cryptodev.hpp"
 #include "operators/aes/work.hpp"
 
 namespace dpubench::aes {

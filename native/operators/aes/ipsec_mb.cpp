@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "operators/aes/work.hpp"
-#include "operators/support/ipsec_mb.hpp"
+#include "operators/support/ipsec_mb/ipsec_mb.hpp"
 
 namespace dpubench::aes {
 namespace {

@@ -4,7 +4,7 @@
 #include <openssl/evp.h>
 
 #include "operators/aes/work.hpp"
-#include "operators/support/openssl_cipher.hpp"
+#include "operators/support/openssl/cipher.hpp"
 
 namespace dpubench::aes {
 namespace {

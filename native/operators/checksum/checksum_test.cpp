@@ -7,8 +7,9 @@
 
 #include "inputs/random.hpp"
 #include "operators/operator.hpp"
-#include "operators/support/internet_checksum.hpp"
-#include "operators/support/segments.hpp"
+#include "operators/support/division/segments.hpp"
+#include "packet/checksum.hpp"
+#include "packet/checksum_oracle.hpp"
 
 namespace dpubench {
 namespace {
@@ -20,11 +21,11 @@ TEST(Checksum, EveryLengthAndAlignment) {
   for (std::size_t start = 0; start < 8; ++start) {
     for (std::size_t length = 0; start + length <= bytes.size(); ++length) {
       const std::span<const std::byte> message = std::span(bytes).subspan(start, length);
-      const std::uint32_t plain = ~segments::plain_sum(0, message) & 0xffffU;
-      ASSERT_EQ(checksum::network16(checksum::finish(checksum::add(0, message.data(), length))), plain) << start << '+' << length;
+      const std::uint32_t plain = ~checksum::plain_sum(0, message) & 0xffffU;
+      ASSERT_EQ(wire::network16(checksum::finish(checksum::add(0, message.data(), length))), plain) << start << '+' << length;
       std::vector<std::byte> copy(length + 1, std::byte{0x5a});
       const checksum::Sum sum = checksum::copy_and_add(0, copy.data(), message.data(), length);
-      ASSERT_EQ(checksum::network16(checksum::finish(sum)), plain) << "copied, " << start << '+' << length;
+      ASSERT_EQ(wire::network16(checksum::finish(sum)), plain) << "copied, " << start << '+' << length;
       ASSERT_TRUE(std::equal(message.begin(), message.end(), copy.begin()));
       ASSERT_EQ(copy.back(), std::byte{0x5a}) << "one byte too many copied";
     }

@@ -6,13 +6,14 @@
 #include "inputs/traffic.hpp"
 #include "operators/checksum/packet.hpp"
 #include "operators/lane.hpp"
+#include "operators/support/division/segments.hpp"
 #include "operators/support/messages.hpp"
-#include "operators/support/segments.hpp"
+#include "packet/checksum_oracle.hpp"
 
 namespace dpubench {
 namespace {
 
-using segments::plain_sum;
+using checksum::plain_sum;
 
 constexpr std::uint64_t kLongestPacket = 65535;  // RFC 791: total length
 
@@ -131,10 +132,9 @@ class ChecksumOperator final : public Operator {
     std::fill_n(packet.begin() + checksum::kIpChecksum, 2, std::byte{0});
     std::fill_n(packet.begin() + checksum::kTcpChecksum, 2, std::byte{0});
     const std::span<const std::byte> all(packet);
-    constexpr std::uint32_t kTcp = 6;
     const auto tcp_length = static_cast<std::uint32_t>(packet.size() - checksum::kTransport);
     const std::uint32_t ip = ~plain_sum(0, all.first(checksum::kTransport)) & 0xffffU;
-    const std::uint32_t pseudo = plain_sum(kTcp + tcp_length, all.subspan(checksum::kSource, 8));
+    const std::uint32_t pseudo = plain_sum(packet::protocol::kTcp + tcp_length, all.subspan(checksum::kSource, 8));
     const std::uint32_t tcp = ~plain_sum(pseudo, all.subspan(checksum::kTransport)) & 0xffffU;
     return Output{{}, std::uint64_t{ip} << 16 | tcp, kStatusOk};
   }

@@ -4,14 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "packet/headers.hpp"
+
 namespace dpubench::checksum {
 
-inline constexpr std::size_t kIpChecksum = 10;    // RFC 791 section 3.1
-inline constexpr std::size_t kSource = 12;        // RFC 791 section 3.1
-inline constexpr std::size_t kTransport = 20;     // IHL = 5
-inline constexpr std::size_t kPort = kTransport;  // RFC 9293 section 3.1
-inline constexpr std::size_t kTcpChecksum = kTransport + 16;
-inline constexpr std::size_t kHeaders = kTransport + 20;
+inline constexpr std::size_t kIpChecksum = packet::ip4::kChecksum;
+inline constexpr std::size_t kSource = packet::ip4::kSource;
+inline constexpr std::size_t kTransport = packet::ip4::kHeader;
+inline constexpr std::size_t kPort = kTransport;
+inline constexpr std::size_t kTcpChecksum = kTransport + packet::tcp::kChecksum;
+inline constexpr std::size_t kHeaders = kTransport + packet::tcp::kHeader;
 /// Offsets in aux: new source address, new source port, two bytes of zero.
 inline constexpr std::size_t kNewSource = 0;
 inline constexpr std::size_t kNewPort = 4;

@@ -2,7 +2,7 @@
 
 #include "operators/checksum/packet.hpp"
 #include "operators/engine.hpp"
-#include "operators/support/internet_checksum.hpp"
+#include "packet/checksum.hpp"
 
 namespace dpubench {
 namespace {
@@ -10,8 +10,8 @@ namespace {
 using checksum::finish;
 using checksum::load16;
 using checksum::load32;
-using checksum::network16;
 using checksum::Sum;
+using wire::network16;
 
 struct Full {
   void operator()(Burst& b) noexcept {

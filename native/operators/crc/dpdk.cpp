@@ -17,7 +17,7 @@
 
 #include "operators/crc/algorithms.hpp"
 #include "operators/engine.hpp"
-#include "operators/support/dpdk.hpp"
+#include "operators/support/dpdk/dpdk.hpp"
 
 #if defined(RTE_ARCH_ARM64)
 // rte_vect.h declares this function, but without C linkage.

@@ -17,8 +17,8 @@
 #include "operators/deflate/compressdev_queue.hpp"
 #include "operators/deflate/levels.hpp"
 #include "operators/engine.hpp"
-#include "operators/support/deflate_format.hpp"
-#include "operators/support/dpdk_device.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
+#include "operators/support/dpdk/device.hpp"
 
 namespace dpubench {
 namespace {

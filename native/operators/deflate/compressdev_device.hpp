@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "operators/engine.hpp"
-#include "operators/support/dpdk_device.hpp"
+#include "operators/support/dpdk/device.hpp"
 
 namespace dpubench::compressdev {
 

@@ -21,8 +21,8 @@
 
 #include "operators/deflate/compressdev_device.hpp"
 #include "operators/engine.hpp"
-#include "operators/support/codec.hpp"
-#include "operators/support/dpdk_device.hpp"
+#include "operators/support/codecs/codec.hpp"
+#include "operators/support/dpdk/device.hpp"
 
 namespace dpubench::compressdev {
 

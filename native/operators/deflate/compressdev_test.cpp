@@ -9,9 +9,9 @@
 
 #include "inputs/random.hpp"
 #include "operators/devices.hpp"
-#include "operators/support/built_engines.hpp"
-#include "operators/support/deflate_format.hpp"
-#include "operators/support/device_test.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
+#include "operators/support/testing/built_engines.hpp"
+#include "operators/support/testing/device_test.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {

@@ -1,9 +1,9 @@
 #include <tuple>
 
 #include "operators/deflate/levels.hpp"
-#include "operators/support/codec_test.hpp"
-#include "operators/support/deflate_format.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
 #include "operators/support/messages.hpp"
+#include "operators/support/testing/codec_test.hpp"
 
 namespace dpubench {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "operators/support/codec.hpp"
+#include "operators/support/codecs/codec.hpp"
 
 namespace dpubench {
 

@@ -1,8 +1,8 @@
 // deflate: compression to raw RFC 1951 streams, and the inverse.
 
 #include "operators/deflate/levels.hpp"
-#include "operators/support/codec.hpp"
-#include "operators/support/deflate_format.hpp"
+#include "operators/support/codecs/codec.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
 
 namespace dpubench {
 namespace {

@@ -1,7 +1,7 @@
 // deflate, engine portable: hash chains, optimal length-limited codes, table-driven decoding, in plain C++.
 
 #include "operators/deflate/levels.hpp"
-#include "operators/support/deflate_packing.hpp"
+#include "operators/support/codecs/deflate_packing.hpp"
 
 namespace dpubench {
 namespace {

@@ -1,7 +1,7 @@
 // deflate, engine zlib: deflate and inflate on raw streams.
 // requires: zlib
 
-#include "operators/support/zlib.hpp"
+#include "operators/support/codecs/zlib.hpp"
 
 #include "operators/deflate/levels.hpp"
 #include "operators/engine.hpp"

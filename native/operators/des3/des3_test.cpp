@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "operators/lane.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {

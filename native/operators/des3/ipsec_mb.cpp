@@ -2,7 +2,7 @@
 // requires: lib:IPSec_MB intel-ipsec-mb.h
 // arch: x86_64
 
-#include "operators/support/ipsec_mb.hpp"
+#include "operators/support/ipsec_mb/ipsec_mb.hpp"
 #include "operators/des3/work.hpp"
 
 namespace dpubench::des3 {

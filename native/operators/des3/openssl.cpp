@@ -2,7 +2,7 @@
 // requires: libcrypto >= 3.0
 
 #include "operators/des3/work.hpp"
-#include "operators/support/openssl_cipher.hpp"
+#include "operators/support/openssl/cipher.hpp"
 
 namespace dpubench::des3 {
 namespace {

@@ -1,7 +1,7 @@
 // Tests of dsa: signatures verify and forgeries do not, the encoding of signatures, and the key that crypto_openssl loses.
 
 #include "operators/dsa/der_signature.hpp"
-#include "operators/support/pkey_test.hpp"
+#include "operators/support/testing/pkey_test.hpp"
 
 namespace dpubench {
 namespace {

@@ -1,7 +1,7 @@
 // dsa: signatures of FIPS 186-4 with a prime of 2048 bits and a subgroup of 256.
 
 #include "operators/dsa/vectors.hpp"
-#include "operators/support/pkey.hpp"
+#include "operators/support/signatures/pkey.hpp"
 
 namespace dpubench {
 namespace {

@@ -1,6 +1,6 @@
 // Tests of ecdsa: signatures verify, and forgeries do not.
 
-#include "operators/support/pkey_test.hpp"
+#include "operators/support/testing/pkey_test.hpp"
 
 namespace dpubench {
 namespace {

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "operators/ecdsa/vectors.hpp"
-#include "operators/support/pkey.hpp"
+#include "operators/support/signatures/pkey.hpp"
 
 namespace dpubench {
 namespace {

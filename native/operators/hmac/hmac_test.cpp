@@ -4,7 +4,7 @@
 
 #include "operators/hmac/work.hpp"
 #include "operators/lane.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench::hmac {

@@ -9,7 +9,7 @@
 
 #include "operators/engine.hpp"
 #include "operators/hmac/work.hpp"
-#include "operators/support/openssl.hpp"
+#include "operators/support/openssl/openssl.hpp"
 
 namespace dpubench::hmac {
 namespace {

@@ -3,8 +3,8 @@
 #include <numeric>
 #include <tuple>
 
-#include "operators/support/codec_test.hpp"
-#include "operators/support/deflate_format.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
+#include "operators/support/testing/codec_test.hpp"
 
 namespace dpubench {
 namespace {

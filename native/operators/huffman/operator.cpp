@@ -1,7 +1,7 @@
 // huffman: entropy coding alone, as RFC 1951 blocks without matches.
 
-#include "operators/support/codec.hpp"
-#include "operators/support/deflate_format.hpp"
+#include "operators/support/codecs/codec.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
 
 namespace dpubench {
 namespace {

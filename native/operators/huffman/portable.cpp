@@ -1,6 +1,6 @@
 // huffman, engine portable: optimal length-limited codes in one dynamic block, in plain C++.
 
-#include "operators/support/deflate_packing.hpp"
+#include "operators/support/codecs/deflate_packing.hpp"
 
 namespace dpubench {
 namespace {

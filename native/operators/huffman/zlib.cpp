@@ -1,10 +1,10 @@
 // huffman, engine zlib: deflate with Z_HUFFMAN_ONLY, and inflate; one stream per thread, reset for every message.
 // requires: zlib
 
-#include "operators/support/zlib.hpp"
+#include "operators/support/codecs/zlib.hpp"
 
 #include "operators/engine.hpp"
-#include "operators/support/codec.hpp"
+#include "operators/support/codecs/codec.hpp"
 
 namespace dpubench {
 namespace {

@@ -6,8 +6,8 @@
 #include "operators/buffers.hpp"
 #include "operators/driver.hpp"
 #include "operators/ip_fragment/packet.hpp"
-#include "operators/support/built_engines.hpp"
-#include "operators/support/tampering.hpp"
+#include "operators/support/testing/built_engines.hpp"
+#include "operators/support/testing/tampering.hpp"
 
 namespace dpubench {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "operators/ip_fragment/packet.hpp"
-#include "operators/support/dividing.hpp"
+#include "operators/support/division/dividing.hpp"
 
 namespace dpubench {
 namespace {
@@ -82,7 +82,7 @@ class IpFragmentOperator final : public DividingOperator {
       return;
     }
     headers.push_back(headers[ip6::kNextHeader]);
-    headers[ip6::kNextHeader] = ip6::kFragmentProtocol;
+    headers[ip6::kNextHeader] = std::byte{packet::protocol::kFragment};
     headers.resize(piece.headers);
     put16(&headers[piece.ip + 2], piece.offset + (piece.last ? 0U : 1U));
     std::copy_n(piece.item.aux.begin(), ip_fragment::kAuxBytes, &headers[piece.ip + 4]);

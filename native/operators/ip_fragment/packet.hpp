@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "operators/support/segments.hpp"
+#include "operators/support/division/segments.hpp"
 
 namespace dpubench::ip_fragment {
 
@@ -18,7 +18,8 @@ inline constexpr std::size_t kAuxBytes = 4;  ///< IPv6: the fragment header's id
 /// Return whether every fragment would have to carry this IPv6 extension header (hop-by-hop 0, routing 43), or whether it is the
 /// fragment header itself (44).
 inline bool stays_with_header(std::byte next) {
-  return next == std::byte{0} || next == std::byte{43} || next == segments::ip6::kFragmentProtocol;
+  return next == std::byte{packet::protocol::kHopByHop} || next == std::byte{packet::protocol::kRouting} ||
+         next == std::byte{packet::protocol::kFragment};
 }
 
 /// Return the parts of `in` and the number of its packets. The number is 0 unless `in` is an IPv4 datagram without options (it
@@ -69,7 +70,7 @@ inline void write_headers(std::byte* ip, const std::byte* in, const std::byte* a
     put16(header + 2, static_cast<std::uint32_t>(offset) | (more ? 1U : 0U));  // an offset in units of 8 bytes lies above three
                                                                                // other bits
     std::memcpy(header + 4, aux, kAuxBytes);
-    ip[ip6::kNextHeader] = ip6::kFragmentProtocol;
+    ip[ip6::kNextHeader] = std::byte{packet::protocol::kFragment};
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "operators/engine.hpp"
 #include "operators/ip_fragment/packet.hpp"
-#include "operators/support/dpdk_chains.hpp"
+#include "operators/support/dpdk/chains.hpp"
 
 namespace dpubench {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "operators/lpm/lpm.hpp"
-#include "operators/support/dpdk.hpp"
+#include "operators/support/dpdk/dpdk.hpp"
 #include "operators/support/status.hpp"
 
 namespace dpubench::lpm {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "operators/lpm/lpm.hpp"
-#include "operators/support/dpdk.hpp"
+#include "operators/support/dpdk/dpdk.hpp"
 
 namespace dpubench::lpm {
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "inputs/traffic.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {

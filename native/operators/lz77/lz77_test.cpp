@@ -1,5 +1,5 @@
-#include "operators/support/codec_test.hpp"
-#include "operators/support/lz4_block.hpp"
+#include "operators/support/codecs/lz4_block.hpp"
+#include "operators/support/testing/codec_test.hpp"
 
 namespace dpubench {
 namespace {

@@ -1,7 +1,7 @@
 // lz77: finds repeated strings and writes them as tokens, and the inverse, without entropy coding.
 
-#include "operators/support/codec.hpp"
-#include "operators/support/lz4_block.hpp"
+#include "operators/support/codecs/codec.hpp"
+#include "operators/support/codecs/lz4_block.hpp"
 
 namespace dpubench {
 namespace {

@@ -1,7 +1,7 @@
 // lz77, engine portable: one candidate per hash, matches taken greedily, in plain C++.
 
-#include "operators/support/lz4_block.hpp"
-#include "operators/support/packing.hpp"
+#include "operators/support/codecs/lz4_block.hpp"
+#include "operators/support/codecs/packing.hpp"
 
 namespace dpubench {
 namespace {

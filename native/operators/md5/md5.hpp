@@ -1,7 +1,7 @@
 // MD5 (RFC 1321). It is broken as a hash, but the HMAC-MD5 of old IPsec configurations still uses it.
 #pragma once
 
-#include "operators/support/merkle_damgard.hpp"
+#include "operators/support/hashes/merkle_damgard.hpp"
 
 namespace dpubench {
 

@@ -1,7 +1,7 @@
 // md5, engine openssl: EVP_Digest with a fetched digest and one context per thread.
 // requires: libcrypto >= 3.0
 
-#include "operators/support/openssl_hash.hpp"
+#include "operators/support/openssl/hash.hpp"
 
 DPUBENCH_ENGINES(sink) {
   sink.add(std::make_unique<dpubench::openssl::Hash>("md5", "MD5"));

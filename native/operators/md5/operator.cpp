@@ -1,6 +1,6 @@
 // md5: the hash of a message (RFC 1321).
 
-#include "operators/support/hash.hpp"
+#include "operators/support/hashes/hash.hpp"
 
 namespace dpubench {
 namespace {

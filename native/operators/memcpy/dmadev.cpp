@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "operators/engine.hpp"
-#include "operators/support/dpdk_device.hpp"
+#include "operators/support/dpdk/device.hpp"
 #include "operators/support/status.hpp"
 
 namespace dpubench {

@@ -6,8 +6,8 @@
 
 #include "operators/buffers.hpp"
 #include "operators/devices.hpp"
-#include "operators/support/built_engines.hpp"
-#include "operators/support/device_test.hpp"
+#include "operators/support/testing/built_engines.hpp"
+#include "operators/support/testing/device_test.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "inputs/digest.hpp"
-#include "inputs/ip.hpp"
 #include "operators/lane.hpp"
 #include "operators/regex/work.hpp"
 #include "operators/support/messages.hpp"
+#include "packet/ip.hpp"
 
 namespace dpubench {
 namespace {
@@ -117,7 +117,7 @@ void add_text(RegexWork& work, inputs::Store& store, std::size_t count, std::siz
 }
 
 /// Return a key that identifies one direction of a flow: version, protocol, addresses and ports, as bytes of the packet.
-std::string flow_key(std::span<const std::byte> ip, const inputs::Transport& transport, std::uint8_t version) {
+std::string flow_key(std::span<const std::byte> ip, const packet::Transport& transport, std::uint8_t version) {
   const auto addresses = version == 4 ? ip.subspan(12, 8) : ip.subspan(8, 32);
   const auto ports = ip.subspan(transport.header, 4);
   std::string key{static_cast<char>(version), static_cast<char>(transport.protocol)};
@@ -144,8 +144,8 @@ void add_capture(RegexWork& work, inputs::Store& store, std::size_t count, std::
   std::map<std::string, std::vector<Piece>> flows;
   for (const inputs::Packet& packet : capture.packets) {
     const Piece ip = capture.ip(packet);
-    inputs::Transport transport;
-    if (!inputs::find_transport(ip, transport) || transport.end <= transport.payload) continue;
+    packet::Transport transport;
+    if (!packet::find_transport(ip, transport) || transport.end <= transport.payload) continue;
     const Piece payload = ip.subspan(transport.payload, std::min<std::size_t>(size, transport.end - transport.payload));
     if (!work.stream) {
       units.push_back({payload});

@@ -13,8 +13,8 @@
 
 #include "operators/lane.hpp"
 #include "operators/regex/work.hpp"
-#include "operators/support/built_engines.hpp"
 #include "operators/support/messages.hpp"
+#include "operators/support/testing/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench::regex {

@@ -20,7 +20,7 @@
 
 #include "operators/engine.hpp"
 #include "operators/regex/work.hpp"
-#include "operators/support/dpdk_device.hpp"
+#include "operators/support/dpdk/device.hpp"
 
 namespace dpubench {
 namespace {

@@ -3,9 +3,9 @@
 // requires: libdpdk >= 22.11
 // cxxflags: -DALLOW_EXPERIMENTAL_API
 
-#include "operators/support/cryptodev.hpp"
-#include "operators/support/cryptodev_asym.hpp"
-#include "operators/support/pkey.hpp"
+#include "operators/support/dpdk/cryptodev.hpp"
+#include "operators/support/dpdk/cryptodev_asym.hpp"
+#include "operators/support/signatures/pkey.hpp"
 
 namespace dpubench {
 namespace {

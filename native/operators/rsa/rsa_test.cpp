@@ -1,7 +1,7 @@
 // Tests of rsa: integers of arbitrary length against known values; signatures verify and forgeries do not; ciphertexts decrypt,
 // and damaged ones are rejected.
 
-#include "operators/support/pkey_test.hpp"
+#include "operators/support/testing/pkey_test.hpp"
 
 namespace dpubench {
 namespace {

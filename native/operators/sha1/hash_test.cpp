@@ -5,7 +5,7 @@
 #include "operators/lane.hpp"
 #include "operators/md5/md5.hpp"
 #include "operators/sha1/sha1.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {

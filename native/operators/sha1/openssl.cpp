@@ -1,7 +1,7 @@
 // sha1, engine openssl: EVP_Digest with a fetched digest and one context per thread.
 // requires: libcrypto >= 3.0
 
-#include "operators/support/openssl_hash.hpp"
+#include "operators/support/openssl/hash.hpp"
 
 DPUBENCH_ENGINES(sink) {
   sink.add(std::make_unique<dpubench::openssl::Hash>("sha1", "SHA1"));

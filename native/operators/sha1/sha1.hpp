@@ -1,7 +1,7 @@
 // SHA-1 (FIPS 180-4 section 6.1). It is no longer collision-resistant, but HMAC-SHA-1 is still common in IPsec.
 #pragma once
 
-#include "operators/support/merkle_damgard.hpp"
+#include "operators/support/hashes/merkle_damgard.hpp"
 
 namespace dpubench {
 

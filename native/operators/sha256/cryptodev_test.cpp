@@ -10,8 +10,8 @@
 
 #include "operators/devices.hpp"
 #include "operators/driver.hpp"
-#include "operators/support/built_engines.hpp"
-#include "operators/support/device_test.hpp"
+#include "operators/support/testing/built_engines.hpp"
+#include "operators/support/testing/device_test.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {

@@ -2,7 +2,7 @@
 // requires: lib:IPSec_MB intel-ipsec-mb.h
 // arch: x86_64
 
-#include "operators/support/ipsec_mb_hash.hpp"
+#include "operators/support/ipsec_mb/hash.hpp"
 
 DPUBENCH_ENGINES(sink) {
   sink.add(std::make_unique<dpubench::ipsec_mb::Hash<IMB_AUTH_SHA_256, &IMB_MGR::sha256, 32>>("sha256", "SHA_256"));

@@ -1,6 +1,6 @@
 // sha256: the hash of a message (FIPS 180-4).
 
-#include "operators/support/hash.hpp"
+#include "operators/support/hashes/hash.hpp"
 
 namespace dpubench {
 namespace {

@@ -1,7 +1,7 @@
 // sha256, engine portable: FIPS 180-4 as written, one message after the other.
 
 #include "inputs/digest.hpp"
-#include "operators/support/hash.hpp"
+#include "operators/support/hashes/hash.hpp"
 
 DPUBENCH_ENGINES(sink) {
   sink.add(std::make_unique<dpubench::PortableHash<dpubench::inputs::Sha256>>(

@@ -1,7 +1,7 @@
 // snappy: compression in the Snappy format, and the inverse.
 
-#include "operators/support/codec.hpp"
-#include "operators/support/snappy_format.hpp"
+#include "operators/support/codecs/codec.hpp"
+#include "operators/support/codecs/snappy_format.hpp"
 
 namespace dpubench {
 namespace {

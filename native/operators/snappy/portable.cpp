@@ -1,7 +1,7 @@
 // snappy, engine portable: the Snappy format in plain C++, greedy matches from a hash table.
 
-#include "operators/support/packing.hpp"
-#include "operators/support/snappy_format.hpp"
+#include "operators/support/codecs/packing.hpp"
+#include "operators/support/codecs/snappy_format.hpp"
 
 namespace dpubench {
 namespace {

@@ -4,7 +4,7 @@
 #include <snappy.h>
 
 #include "operators/engine.hpp"
-#include "operators/support/codec.hpp"
+#include "operators/support/codecs/codec.hpp"
 
 namespace dpubench {
 namespace {

@@ -1,5 +1,5 @@
-#include "operators/support/codec_test.hpp"
-#include "operators/support/snappy_format.hpp"
+#include "operators/support/codecs/snappy_format.hpp"
+#include "operators/support/testing/codec_test.hpp"
 
 namespace dpubench {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "operators/support/tampering.hpp"
+#include "operators/support/testing/tampering.hpp"
 #include "operators/tcp_segment/packet.hpp"
 
 namespace dpubench {

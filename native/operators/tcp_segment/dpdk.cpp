@@ -8,7 +8,7 @@
 #include <rte_tcp.h>
 
 #include "operators/engine.hpp"
-#include "operators/support/dpdk_chains.hpp"
+#include "operators/support/dpdk/chains.hpp"
 #include "operators/tcp_segment/packet.hpp"
 
 namespace dpubench {

@@ -3,8 +3,9 @@
 
 #include <array>
 
-#include "operators/support/dividing.hpp"
+#include "operators/support/division/dividing.hpp"
 #include "operators/tcp_segment/packet.hpp"
+#include "packet/checksum_oracle.hpp"
 
 namespace dpubench {
 namespace {
@@ -89,11 +90,10 @@ class TcpSegmentOperator final : public DividingOperator {
 
   [[nodiscard]] std::string flaw(const Piece& piece) const override {
     // Pseudo header: RFC 9293 section 3.1, RFC 8200 section 8.1.
-    const auto pseudo =
-        static_cast<std::uint32_t>(piece.packet.size() - piece.ip) + std::to_integer<std::uint32_t>(tcp::kProtocol);
+    const auto pseudo = static_cast<std::uint32_t>(piece.packet.size() - piece.ip) + packet::protocol::kTcp;
     const auto addresses = piece.v4 ? piece.packet.subspan(ip4::kAddresses, ip4::kAddressBytes)
                                     : piece.packet.subspan(ip6::kAddresses, ip6::kAddressBytes);
-    const std::uint32_t sum = plain_sum(plain_sum(pseudo, addresses), piece.packet.subspan(piece.ip));
+    const std::uint32_t sum = checksum::plain_sum(checksum::plain_sum(pseudo, addresses), piece.packet.subspan(piece.ip));
     return sum == 0xffff ? "" : "its TCP checksum is not valid";
   }
 };

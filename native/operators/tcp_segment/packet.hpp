@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "operators/support/segments.hpp"
+#include "operators/support/division/segments.hpp"
 
 namespace dpubench::tcp_segment {
 
@@ -19,10 +19,10 @@ inline Layout layout(bool v4, std::size_t mtu, const std::byte* in, std::size_t 
   Layout l;
   l.ip = v4 ? ip4::kHeader : ip6::kHeader;
   if (length < l.ip + tcp::kHeader) return l;
-  const bool whole = v4 ? in[0] == std::byte{0x45} && in[ip4::kProtocol] == tcp::kProtocol &&
+  const bool whole = v4 ? in[0] == std::byte{0x45} && in[ip4::kProtocol] == std::byte{packet::protocol::kTcp} &&
                               get16(in + ip4::kTotalLength) == length &&
                               (get16(in + ip4::kFragment) & (ip4::kMoreFragments | ip4::kOffsetMask)) == 0
-                        : (in[0] >> 4) == std::byte{6} && in[ip6::kNextHeader] == tcp::kProtocol &&
+                        : (in[0] >> 4) == std::byte{6} && in[ip6::kNextHeader] == std::byte{packet::protocol::kTcp} &&
                               get16(in + ip6::kPayloadLength) == length - l.ip;
   l.headers = l.ip + 4 * std::to_integer<std::size_t>(in[l.ip + tcp::kDataOffset] >> 4);
   if (!whole || l.headers < l.ip + tcp::kHeader || l.headers > length || l.headers >= mtu) return l;
@@ -47,8 +47,7 @@ class Headers {
       : in_(in),
         l_(l),
         // Pseudo header without the length (RFC 9293 section 3.1, RFC 8200 section 8.1).
-        pseudo_(checksum::add(0, in + kAddresses, kAddressBytes) +
-                checksum::network16(std::to_integer<unsigned>(segments::tcp::kProtocol))),
+        pseudo_(checksum::add(0, in + kAddresses, kAddressBytes) + wire::network16(packet::protocol::kTcp)),
         identification_(V4 ? segments::get16(in + segments::ip4::kIdentification) : 0),
         sequence_(segments::get32(in + l.ip + segments::tcp::kSequence)) {}
 
@@ -69,7 +68,7 @@ class Headers {
     put32(header + tcp::kSequence, sequence_ + static_cast<std::uint32_t>(offset));
     header[tcp::kFlags] = flags_of(header[tcp::kFlags], index, l_.packets);
     put16(header + tcp::kChecksum, 0);
-    return checksum::add(pseudo_ + checksum::network16(static_cast<std::uint32_t>(segment_length)), header, l_.headers - l_.ip);
+    return checksum::add(pseudo_ + wire::network16(static_cast<std::uint32_t>(segment_length)), header, l_.headers - l_.ip);
   }
 
  private:

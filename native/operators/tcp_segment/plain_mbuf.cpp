@@ -3,7 +3,7 @@
 // requires: libdpdk >= 21.11
 
 #include "operators/engine.hpp"
-#include "operators/support/dpdk_chains.hpp"
+#include "operators/support/dpdk/chains.hpp"
 #include "operators/tcp_segment/packet.hpp"
 
 namespace dpubench {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "inputs/store.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from dpubench.plans import quantities as q
 
-#: Limits of frame sizes, with FCS; native/datapath/job.hpp.
+#: Limits of frame sizes, with FCS. native/datapath/frame/size.hpp declares them, and a test compares it with these and with the schemas.
 SMALLEST_FRAME: Final = 64
 LARGEST_FRAME: Final = 9018
 IMIX: Final = "imix"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, cast
@@ -48,6 +50,37 @@ def _of_studies() -> dict[str, Any]:
             definitions |= own.pop("$defs", {}) | {study: own}
             parts.append({"if": {"properties": {"study": {"const": study}}}, "then": {"$ref": f"#/$defs/{study}"}})
     return {"allOf": parts, "$defs": definitions}
+
+
+@dataclass(frozen=True, slots=True)
+class WindowField:
+    """One field of the event ``window``, as the schema declares it. Whatever lists these fields takes them from here, or is compared with this."""
+
+    name: str
+    kind: str  #: ``text``, ``count`` (a whole number), ``number`` or ``numbers`` (an object of them)
+    least: float  #: of a count or number, or of each of the numbers
+    most: float
+    is_required: bool
+
+
+@cache
+def window_fields() -> tuple[WindowField, ...]:
+    """Return the fields of the event ``window`` that hold something of the window, in the schema's order."""
+    window = schema("event")["$defs"]["window"]
+    kinds = {"string": "text", "integer": "count", "number": "number", "object": "numbers"}
+    found: list[WindowField] = []
+    for name, declared in window["properties"].items():
+        if "const" in declared:
+            continue
+        bounds = declared.get("additionalProperties", declared)
+        if "enum" in declared:
+            bounds = {"minimum": min(declared["enum"]), "maximum": max(declared["enum"])}
+        least = bounds.get("minimum", -math.inf)
+        if "exclusiveMinimum" in bounds:
+            least = math.nextafter(bounds["exclusiveMinimum"], math.inf)
+        kind = kinds[declared.get("type", "integer")]
+        found.append(WindowField(name, kind, least, bounds.get("maximum", math.inf), name in window["required"]))
+    return tuple(found)
 
 
 @cache

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from dpubench import schemas, wire
 
 Event = dict[str, Any]
 
-_COUNTS = ("round", "cycle", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts")
-_WINDOW = frozenset({"event", "point", "group", "half", "elapsed_ns", *_COUNTS})
+#: Fields of a window that the Python half adds, and no program writes.
+_ADDED = frozenset({"layout"})
 #: Events of dpubench-server and dpubench-traffic.
 _OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready", "begun", "filled", "trial", "served", "checked", "done"})
 #: Events of dpubench-cores.
@@ -19,7 +20,35 @@ _OF_THE_MODEL = frozenset({"hello", "progress", "failure", "checked", "result", 
 _OF_TOOLS = frozenset({"hello", "failure", "started", "listening", "cpu", "ended"})
 #: Events of dpubench-link.
 _OF_LINKS = frozenset({"hello", "progress", "failure", "listening", "round_trips", "answered", "transferred", "received", "done"})
-_WINDOW_ALL = _WINDOW | {"ghz", "core_cycles", "energy_uj", "metrics"}
+
+
+class _Window(NamedTuple):
+    """What the schema says of a program's window, in the form that is quick to check."""
+
+    required: frozenset[str]
+    known: frozenset[str]
+    texts: tuple[str, ...]
+    numbers: tuple[tuple[str, tuple[type, ...], float, float], ...]  #: name, types, least, most
+
+
+@cache
+def _window() -> _Window:
+    fields = [field for field in schemas.window_fields() if field.name not in _ADDED]
+    return _Window(
+        required=frozenset({"event", *(field.name for field in fields if field.is_required)}),
+        known=frozenset({"event", *(field.name for field in fields)}),
+        texts=tuple(field.name for field in fields if field.kind == "text"),
+        numbers=tuple(
+            (field.name, (int,) if field.kind == "count" else (int, float), field.least, field.most)
+            for field in fields
+            if field.kind in ("count", "number")
+        ),
+    )
+
+
+@cache
+def _metric_bounds() -> tuple[float, float]:
+    return next((field.least, field.most) for field in schemas.window_fields() if field.name == "metrics")
 
 
 class Rubbish(Exception):
@@ -38,27 +67,19 @@ def _shown(line: bytes) -> str:
 def _window_fault(event: Event) -> str:
     """Return the fault of a window event, as the schema's ``window`` would; ``tests/python/test_workers.py`` compares both."""
     keys = event.keys()
-    if not keys >= _WINDOW:
-        return f"lacks {', '.join(sorted(_WINDOW - keys))}"
-    if not keys <= _WINDOW_ALL:
-        return f"has the unknown {', '.join(sorted(keys - _WINDOW_ALL))}"
-    for name in _COUNTS:
-        if type(event[name]) is not int or not 0 <= event[name] <= wire.LARGEST_COUNT:
-            return f"{name} is not a count"
-    if type(event["elapsed_ns"]) not in (int, float) or not 1 <= event["elapsed_ns"] <= 1e15:
-        return "elapsed_ns is not a time"
-    if event["half"] not in (0, 1) or isinstance(event["half"], (bool, float)):
-        return "half is neither 0 nor 1"
-    if type(event["point"]) is not str or type(event["group"]) is not str or not event["point"] or not event["group"]:
-        return "point or group is not a name"
-    if "ghz" in event and not (type(event["ghz"]) in (int, float) and 0 < event["ghz"] <= 1000):
-        return "ghz is not a frequency"
-    if "core_cycles" in event and not (type(event["core_cycles"]) is int and 0 < event["core_cycles"] <= wire.LARGEST_COUNT):
-        return "core_cycles is not a count of cycles"
-    if "energy_uj" in event and not (type(event["energy_uj"]) in (int, float) and 0 <= event["energy_uj"] <= 1e15):
-        return "energy_uj is not an energy"
+    window = _window()
+    if not keys >= window.required:
+        return f"lacks {', '.join(sorted(window.required - keys))}"
+    if not keys <= window.known:
+        return f"has the unknown {', '.join(sorted(keys - window.known))}"
+    for name, types, least, most in window.numbers:
+        if name in event and not (type(event[name]) in types and least <= event[name] <= most):
+            return f"{name} is not a {'count' if types == (int,) else 'number'} from {least:g} to {most:g}"
+    if any(type(event[name]) is not str or not event[name] for name in window.texts):
+        return f"{' or '.join(window.texts)} is not a name"
     metrics = event.get("metrics", {})
-    if type(metrics) is not dict or any(type(v) not in (int, float) or not -1e100 <= v <= 1e100 for v in metrics.values()):
+    least, most = _metric_bounds()
+    if type(metrics) is not dict or any(type(v) not in (int, float) or not least <= v <= most for v in metrics.values()):
         return "metrics are not numbers"
     return ""
 

@@ -12,13 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/byte_order.hpp"
 #include "datapath/frame/trailer.hpp"
 #include "datapath/workloads/application-recognition/reply.hpp"
 #include "datapath/workloads/workload.hpp"
-#include "inputs/byte_order.hpp"
 #include "native/capture_builder.hpp"
 #include "native/temporary_directory.hpp"
-#include "operators/support/built_engines.hpp"
+#include "operators/support/testing/built_engines.hpp"
 
 namespace dpubench::datapath::recognition::test {
 
@@ -38,7 +38,7 @@ inline Frame framed(const Frame& ip, std::uint64_t number = 0, std::uint32_t ind
   const std::string_view ether = !type.empty() ? type : std::to_integer<unsigned>(ip.at(0)) >> 4 == 4 ? "0800" : "86dd";
   Frame frame = dpubench::test::Bytes().hex("020000000001 020000000002").hex(ether).add(ip).get();
   frame.resize(frame_bytes(static_cast<std::uint32_t>(frame.size()), true));
-  set_checksums(frame, parse(frame));
+  packet::set_checksums(frame, packet::parse(frame));
   write_trailer(frame, {.trial = 3, .number = number, .due_ns = 1000 + number, .frame = index});
   return frame;
 }
@@ -149,7 +149,7 @@ class Core {
       for (const Frame& frame : some) {
         packets.push_back(std::make_unique<Packet>(frame, room));
         batch->packets[batch->n] = packets.back()->mbuf();
-        batch->parsed[batch->n] = parse(batch->frame(batch->n));
+        batch->parsed[batch->n] = packet::parse(batch->frame(batch->n));
         batch->fate[batch->n] = Fate::kForward;
         ++batch->n;
       }
@@ -178,7 +178,7 @@ class Core {
 /// compress.
 inline Class class_of_reply(const Frame& sent, const Served& served) {
   if (served.frame.size() == sent.size()) return Class::kEcho;
-  const Parsed parsed = parse(served.frame);
+  const packet::Parsed parsed = packet::parse(served.frame);
   return parsed.end - parsed.payload == 32 ? Class::kHash : Class::kCompress;
 }
 

@@ -5,36 +5,35 @@
 #include <map>
 #include <utility>
 
-#include "inputs/byte_order.hpp"
+#include "base/byte_order.hpp"
 #include "inputs/digest.hpp"
 
 namespace dpubench::datapath::recognition {
 namespace {
 
-constexpr std::uint8_t kTcp = 6;
 constexpr std::uint8_t kEvery = 7;
 constexpr std::size_t kMostPredecessors = 32;
 
-std::span<const std::byte> payload_of(std::span<const std::byte> frame, const Parsed& parsed) {
+std::span<const std::byte> payload_of(std::span<const std::byte> frame, const packet::Parsed& parsed) {
   return frame.subspan(parsed.payload, std::size_t{parsed.end} - parsed.payload);
 }
 
-std::uint32_t sequence_of(std::span<const std::byte> frame, const Parsed& parsed) {
-  return inputs::wire::be32(frame, parsed.transport + 4U);
+std::uint32_t sequence_of(std::span<const std::byte> frame, const packet::Parsed& parsed) {
+  return wire::be32(frame, parsed.transport + packet::tcp::kSequence);
 }
 
-void set_sequence(std::span<std::byte> frame, const Parsed& parsed, std::uint32_t sequence) {
-  for (unsigned i = 0; i < 4; ++i) frame[parsed.transport + 4U + i] = static_cast<std::byte>(sequence >> (24 - 8 * i));
+void set_sequence(std::span<std::byte> frame, const packet::Parsed& parsed, std::uint32_t sequence) {
+  wire::put32(frame.data() + parsed.transport + packet::tcp::kSequence, sequence);
 }
 
 /// Set the source address to the flow's number. This tells flows apart that have the same addresses until they are sent.
-void set_flow(std::span<std::byte> frame, const Parsed& parsed, std::uint32_t flow) {
-  std::memcpy(frame.data() + parsed.ip + (parsed.version == 4 ? 12 : 8), &flow, sizeof flow);
+void set_flow(std::span<std::byte> frame, const packet::Parsed& parsed, std::uint32_t flow) {
+  std::memcpy(frame.data() + parsed.ip + (parsed.version == 4 ? packet::ip4::kSource : packet::ip6::kSource), &flow, sizeof flow);
 }
 
 /// Return whether two frames have the same addresses, ports and sequence number, which a client may patch.
-bool same_place(std::span<const std::byte> a, std::span<const std::byte> b, const Parsed& parsed) {
-  const std::size_t addresses = parsed.version == 4 ? 12 : 8;
+bool same_place(std::span<const std::byte> a, std::span<const std::byte> b, const packet::Parsed& parsed) {
+  const std::size_t addresses = parsed.version == 4 ? packet::ip4::kAddresses : packet::ip6::kAddresses;
   const std::size_t begin = parsed.ip + addresses;
   const std::size_t end = parsed.transport + 8U;
   return a.size() == b.size() &&
@@ -53,7 +52,7 @@ std::string names_of(std::uint8_t classes) {
 }  // namespace
 
 RecognitionExpectation::RecognitionExpectation(PreparedOperator& scan, std::size_t rules, const Recogniser::Doubts& doubts,
-                                               const std::optional<Reassembly::Limits>& reassembly,
+                                               const std::optional<packet::Reassembly::Limits>& reassembly,
                                                std::span<const FrameTemplate> templates)
     : recogniser_(std::make_unique<Recogniser>(scan.open(), rules, scan.most_in_bytes(), reassembly)),
       stream_(reassembly.has_value()) {
@@ -63,10 +62,10 @@ RecognitionExpectation::RecognitionExpectation(PreparedOperator& scan, std::size
   for (const FrameTemplate& t : templates) {
     Known known;
     known.frame = t.frame;
-    known.parsed = parse(known.frame);
+    known.parsed = packet::parse(known.frame);
     known.flow = t.flow;
-    known.in_stream =
-        stream_ && known.parsed.kind == Kind::kTransport && !known.parsed.first_fragment && known.parsed.protocol == kTcp;
+    known.in_stream = stream_ && known.parsed.kind == packet::Kind::kTransport && !known.parsed.first_fragment &&
+                      known.parsed.protocol == packet::protocol::kTcp;
     if (known.in_stream) flows[t.flow] = true;
     order.push_back(templates_.size());
     templates_.push_back(std::move(known));
@@ -127,8 +126,10 @@ void RecognitionExpectation::recognise_followers() {
   const Known& one = templates_[messages.begin()->second.front()];
   const Known& other = templates_[messages.rbegin()->second.front()];
   const auto tuple = [](const Known& k) {
-    return payload_of(k.frame, Parsed{.payload = static_cast<std::uint16_t>(k.parsed.ip + (k.parsed.version == 4 ? 12 : 8)),
-                                      .end = static_cast<std::uint16_t>(k.parsed.transport + 4)});
+    return payload_of(
+        k.frame, packet::Parsed{.payload = static_cast<std::uint16_t>(
+                                    k.parsed.ip + (k.parsed.version == 4 ? packet::ip4::kAddresses : packet::ip6::kAddresses)),
+                                .end = static_cast<std::uint16_t>(k.parsed.transport + 4)});
   };
   if (!std::ranges::equal(tuple(one), tuple(other))) return;
   const std::size_t step = (messages.size() + kMostPredecessors - 1) / kMostPredecessors;
@@ -176,7 +177,7 @@ std::array<std::byte, 32> RecognitionExpectation::digest(Known& known, std::span
 
 bool RecognitionExpectation::is_echo(std::span<const std::byte> sent, std::span<const std::byte> reply) const {
   constexpr std::size_t kAddress = 6;
-  if (reply.size() != sent.size() || sent.size() < kEthernetHeader) return false;
+  if (reply.size() != sent.size() || sent.size() < kEthernetBytes) return false;
   return std::memcmp(reply.data(), sent.data() + kAddress, kAddress) == 0 &&
          std::memcmp(reply.data() + kAddress, sent.data(), kAddress) == 0 &&
          std::memcmp(reply.data() + 2 * kAddress, sent.data() + 2 * kAddress, sent.size() - 2 * kAddress) == 0;
@@ -186,7 +187,7 @@ bool RecognitionExpectation::is_echo(std::span<const std::byte> sent, std::span<
 /// end.
 bool RecognitionExpectation::is_reply(const Known& known, std::span<const std::byte> sent, std::span<const std::byte> reply,
                                       std::span<const std::byte> payload) {
-  const Parsed& parsed = known.parsed;
+  const packet::Parsed& parsed = known.parsed;
   const auto bytes = static_cast<std::uint32_t>(payload.size());
   const std::optional<Trailer> trailer = read_trailer(sent);
   const std::uint32_t length = frame_bytes(parsed.payload + bytes, trailer.has_value());
@@ -197,13 +198,13 @@ bool RecognitionExpectation::is_reply(const Known& known, std::span<const std::b
   finish_reply(scratch_, parsed, bytes, trailer);
   if (!std::ranges::equal(scratch_, reply)) return false;
   // Check the lengths with the parser, so that this does not rely on finish_reply().
-  const Parsed got = parse(reply);
-  return got.kind == Kind::kTransport && got.payload == parsed.payload && got.end == parsed.payload + bytes &&
-         ip_checksum_valid(reply, got) && transport_checksum_valid(reply, got);
+  const packet::Parsed got = packet::parse(reply);
+  return got.kind == packet::Kind::kTransport && got.payload == parsed.payload && got.end == parsed.payload + bytes &&
+         packet::ip_checksum_valid(reply, got) && packet::transport_checksum_valid(reply, got);
 }
 
 bool RecognitionExpectation::is_hash(Known& known, std::span<const std::byte> sent, std::span<const std::byte> reply) {
-  if (known.parsed.kind != Kind::kTransport || reply.size() < known.parsed.payload + 32U) return false;
+  if (known.parsed.kind != packet::Kind::kTransport || reply.size() < known.parsed.payload + 32U) return false;
   return is_reply(known, sent, reply, digest(known, sent));
 }
 
@@ -216,11 +217,11 @@ bool RecognitionExpectation::may_stay(std::span<const std::byte> payload) {
 }
 
 bool RecognitionExpectation::is_compressed(Known& known, std::span<const std::byte> sent, std::span<const std::byte> reply) {
-  if (known.parsed.kind != Kind::kTransport) return false;
+  if (known.parsed.kind != packet::Kind::kTransport) return false;
   const std::span<const std::byte> payload = payload_of(sent, known.parsed);
   if (is_echo(sent, reply)) return may_stay(payload);
-  const Parsed got = parse(reply);
-  if (got.kind != Kind::kTransport || got.payload != known.parsed.payload) return false;
+  const packet::Parsed got = packet::parse(reply);
+  if (got.kind != packet::Kind::kTransport || got.payload != known.parsed.payload) return false;
   const std::span<const std::byte> stream = payload_of(reply, got);
   if (stream.size() >= payload.size() || !is_reply(known, sent, reply, stream)) return false;
   const bool is_template = std::ranges::equal(payload, payload_of(known.frame, known.parsed));
@@ -261,14 +262,15 @@ std::string RecognitionExpectation::explain(std::uint32_t index, std::span<const
   const std::uint8_t wanted = possible(known, sent);
   const std::uint8_t got = fits(known, sent, reply);
   std::string text = "template " + std::to_string(index) + ", " + std::to_string(sent.size()) + " B";
-  if (known.parsed.kind == Kind::kTransport)
+  if (known.parsed.kind == packet::Kind::kTransport)
     text += ", " + std::to_string(payload_of(sent, known.parsed).size()) + " B of payload";
   text += ": expected " + names_of(wanted) + ", got " + std::to_string(reply.size()) + " B";
   if (got != 0) return text + ", the right answer of class " + names_of(got & kEvery);
   text += ", the right answer of no class";
-  const Parsed parsed = parse(reply);
-  if (parsed.kind != Kind::kTransport) return text + ": not a whole TCP or UDP packet";
-  if (!ip_checksum_valid(reply, parsed) || !transport_checksum_valid(reply, parsed)) text += ": a checksum is wrong";
+  const packet::Parsed parsed = packet::parse(reply);
+  if (parsed.kind != packet::Kind::kTransport) return text + ": not a whole TCP or UDP packet";
+  if (!packet::ip_checksum_valid(reply, parsed) || !packet::transport_checksum_valid(reply, parsed))
+    text += ": a checksum is wrong";
   const std::span<const std::byte> payload = payload_of(reply, parsed);
   text += "; its payload has " + std::to_string(payload.size()) + " B";
   if (wanted == class_bit(Class::kHash) && payload.size() == 32) {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "datapath/server/lane_stage.hpp"
+#include "datapath/stages/lane_stage.hpp"
 #include "datapath/workloads/application-recognition/recogniser.hpp"
 #include "datapath/workloads/workload.hpp"
-#include "operators/support/deflate_format.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
 
 namespace dpubench::datapath::recognition {
 
@@ -21,18 +21,18 @@ class RecognitionExpectation final : public Expectation {
   /// @param scan  the regex operator's reference engine @param rules  number of rules in the set @param reassembly  set in mode
   /// stream
   RecognitionExpectation(PreparedOperator& scan, std::size_t rules, const Recogniser::Doubts& doubts,
-                         const std::optional<Reassembly::Limits>& reassembly, std::span<const FrameTemplate> templates);
+                         const std::optional<packet::Reassembly::Limits>& reassembly, std::span<const FrameTemplate> templates);
 
   [[nodiscard]] Answer judge(std::uint32_t index, std::span<const std::byte> sent, std::span<const std::byte> reply,
                              bool lossy) override;
   [[nodiscard]] std::string explain(std::uint32_t index, std::span<const std::byte> sent,
                                     std::span<const std::byte> reply) override;
-  [[nodiscard]] bool may_drop(std::uint32_t index) const override { return templates_[index].frame.size() < kEthernetHeader; }
+  [[nodiscard]] bool may_drop(std::uint32_t index) const override { return templates_[index].frame.size() < kEthernetBytes; }
 
  private:
   struct Known {
     std::vector<std::byte> frame;
-    Parsed parsed;
+    packet::Parsed parsed;
     std::uint32_t flow = 0;
     bool in_stream = false;    ///< its class depends on other packets of its flow
     std::uint8_t first = 1;    ///< classes that it may have when the templates are sent for the first time

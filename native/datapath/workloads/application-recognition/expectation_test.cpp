@@ -34,10 +34,10 @@ Frame raised(Frame frame, std::uint64_t number) {
 /// Return a frame as a client patches it, with this TCP sequence number and address.
 Frame patched(const Frame& made, std::uint32_t sequence, std::uint8_t address, std::uint64_t number) {
   Frame frame = made;
-  const Parsed p = parse(frame);
+  const packet::Parsed p = packet::parse(frame);
   for (unsigned i = 0; i < 4; ++i) frame[p.transport + 4U + i] = static_cast<std::byte>(sequence >> (24 - 8 * i));
   frame[p.ip + 15U] = std::byte{address};
-  set_checksums(frame, p);
+  packet::set_checksums(frame, p);
   return raised(frame, number);
 }
 
@@ -143,8 +143,8 @@ TEST(RecognitionExpectation, MessagesOfAFlowFollowEachOther) {
     const std::size_t m = random.below(messages.size());
     for (std::uint32_t s = 0; s < 3; ++s) {
       const auto index = static_cast<std::uint32_t>(3 * m + s);
-      const Parsed p = parse(templates[index].frame);
-      const std::uint32_t offset = inputs::wire::be32(std::span(templates[index].frame), p.transport + 4U);
+      const packet::Parsed p = packet::parse(templates[index].frame);
+      const std::uint32_t offset = wire::be32(std::span(templates[index].frame), p.transport + 4U);
       const Frame sent =
           patched(templates[index].frame, sent_before[flow] + offset, static_cast<std::uint8_t>(10 + flow), number++);
       const Served served = core.serve_one(sent);
@@ -180,11 +180,11 @@ std::vector<FrameTemplate> frames_of(const inputs::Capture& capture, std::uint32
   std::map<std::vector<std::byte>, std::uint32_t> flows;
   for (const inputs::Packet& packet : capture.packets) {
     const auto ip = capture.ip(packet);
-    if (ip.size() + kEthernetHeader + kTrailerBytes > most_bytes) continue;
+    if (ip.size() + kEthernetBytes + kTrailerBytes > most_bytes) continue;
     const Frame frame = framed({ip.begin(), ip.end()}, templates.size(), static_cast<std::uint32_t>(templates.size()));
-    const Parsed p = parse(frame);
+    const packet::Parsed p = packet::parse(frame);
     Frame tuple;
-    if (p.kind == Kind::kTransport) {
+    if (p.kind == packet::Kind::kTransport) {
       tuple.assign(frame.begin() + p.ip + (p.version == 4 ? 12 : 8), frame.begin() + p.ip + (p.version == 4 ? 20 : 40));
       tuple.insert(tuple.end(), frame.begin() + p.transport, frame.begin() + p.transport + 4);
     }

@@ -5,31 +5,27 @@
 #include <cstring>
 #include <new>
 
-#include "inputs/byte_order.hpp"
+#include "base/byte_order.hpp"
 #include "operators/regex/work.hpp"
 
 namespace dpubench::datapath::recognition {
 namespace {
 
-constexpr std::uint8_t kTcp = 6;
-constexpr std::uint8_t kUdp = 17;
 constexpr std::uint32_t kLine = 64;
-constexpr unsigned kSyn = 0x02;  // RFC 9293 section 3.1
-constexpr unsigned kRst = 0x04;
 
 std::span<const std::byte> payload_of(const Subject& subject) noexcept {
   return subject.frame.subspan(subject.parsed->payload, std::size_t{subject.parsed->end} - subject.parsed->payload);
 }
 
-FlowKey key_of(const Subject& subject) noexcept {
+packet::FlowKey key_of(const Subject& subject) noexcept {
   const std::byte* const frame = subject.frame.data();
-  const Parsed& p = *subject.parsed;
-  FlowKey key;
+  const packet::Parsed& p = *subject.parsed;
+  packet::FlowKey key;
   if (p.version == 4) {
-    std::memcpy(key.bytes.data(), frame + p.ip + 12, 4);
-    std::memcpy(key.bytes.data() + 16, frame + p.ip + 16, 4);
+    std::memcpy(key.bytes.data(), frame + p.ip + packet::ip4::kSource, 4);
+    std::memcpy(key.bytes.data() + 16, frame + p.ip + packet::ip4::kDestination, 4);
   } else {
-    std::memcpy(key.bytes.data(), frame + p.ip + 8, 32);
+    std::memcpy(key.bytes.data(), frame + p.ip + packet::ip6::kAddresses, packet::ip6::kAddressBytes);
   }
   std::memcpy(key.bytes.data() + 32, frame + p.transport, 4);
   key.bytes[36] = std::byte{p.version};
@@ -49,7 +45,7 @@ std::size_t first_rule(const std::byte* bitmap, std::size_t rules, std::size_t f
 }  // namespace
 
 Recogniser::Recogniser(std::unique_ptr<LaneRunner> lane, std::size_t rules, std::uint32_t longest,
-                       const std::optional<Reassembly::Limits>& reassembly)
+                       const std::optional<packet::Reassembly::Limits>& reassembly)
     : lane_(std::move(lane)),
       rules_(rules),
       bitmap_bytes_(static_cast<std::uint32_t>(regex::bitmap_bytes(rules))),
@@ -60,7 +56,7 @@ Recogniser::Recogniser(std::unique_ptr<LaneRunner> lane, std::size_t rules, std:
   if (!reassembly) return;
   // Other flows of the same batch must not evict a flow whose answer is awaited.
   if (reassembly->flows < LaneRunner::kCapacity) throw Error("reassembly: at least 256 flows are needed");
-  reassembly_ = std::make_unique<Reassembly>(*reassembly);
+  reassembly_ = std::make_unique<packet::Reassembly>(*reassembly);
   lane_->attach(reassembly_->memory());
   asked_in_.resize(reassembly->flows);
 }
@@ -89,16 +85,16 @@ void Recogniser::ask_plain(std::uint32_t index, const Subject& subject) noexcept
 
 bool Recogniser::ask_segment(std::uint32_t index, const Subject& subject) noexcept {
   const std::byte* const header = subject.frame.data() + subject.parsed->transport;
-  const auto flags = std::to_integer<unsigned>(header[13]);
-  const TcpSegment segment{.sequence = inputs::wire::be32({header, 8}, 4),
-                           .syn = (flags & kSyn) != 0,
-                           .rst = (flags & kRst) != 0,
-                           .payload = payload_of(subject)};
+  const std::byte flags = header[packet::tcp::kFlags];
+  const packet::TcpSegment segment{.sequence = wire::get32(header + packet::tcp::kSequence),
+                                   .syn = (flags & packet::tcp::kSyn) != std::byte{},
+                                   .rst = (flags & packet::tcp::kRst) != std::byte{},
+                                   .payload = payload_of(subject)};
   // An acknowledgement alone says nothing about the flow, and is no reason to keep one.
   if (segment.payload.empty() && !segment.syn && !segment.rst) return true;
   const std::uint32_t flow = reassembly_->find(key_of(subject));
   if (asked_in_[flow] == round_) return false;
-  const Window window = reassembly_->add(flow, segment);
+  const packet::Window window = reassembly_->add(flow, segment);
   if (window.bytes == 0) return true;
   if (window.bytes > longest_) {
     ++too_long_;
@@ -155,11 +151,11 @@ void Recogniser::run(std::span<Subject> subjects) noexcept {
   std::uint32_t waiting = 0;
   lane_->clear();
   for (std::uint32_t i = 0; i < subjects.size(); ++i) {
-    const Parsed& p = *subjects[i].parsed;
-    if (p.kind != Kind::kTransport || p.first_fragment) continue;
-    if (p.protocol == kTcp && reassembly_ != nullptr) {
+    const packet::Parsed& p = *subjects[i].parsed;
+    if (p.kind != packet::Kind::kTransport || p.first_fragment) continue;
+    if (p.protocol == packet::protocol::kTcp && reassembly_ != nullptr) {
       waiting_[waiting++] = i;
-    } else if (p.protocol == kTcp || p.protocol == kUdp) {
+    } else if (p.protocol == packet::protocol::kTcp || p.protocol == packet::protocol::kUdp) {
       ask_plain(i, subjects[i]);
     }
   }

@@ -11,17 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "datapath/frame/parse.hpp"
-#include "datapath/server/lane_stage.hpp"
-#include "datapath/workloads/application-recognition/reassembly.hpp"
+#include "datapath/stages/lane_stage.hpp"
 #include "datapath/workloads/application-recognition/reply.hpp"
+#include "packet/frame.hpp"
+#include "packet/reassembly.hpp"
 
 namespace dpubench::datapath::recognition {
 
 /// A packet, and the findings about it.
 struct Subject {
   std::span<const std::byte> frame;
-  const Parsed* parsed = nullptr;
+  const packet::Parsed* parsed = nullptr;
   Class verdict = Class::kEcho;  ///< class of the first rule of the set that matches; echo if none does
   std::uint8_t possible = 1;     ///< bit c: the packet may have class c, because the engine left rules undecided
   bool searched = false;         ///< it had something to search
@@ -34,7 +34,8 @@ constexpr std::uint8_t class_bit(Class c) noexcept {
 
 /// Return the longest text that is searched because of a packet with so many bytes of payload. @param reassembly  set in mode
 /// stream
-constexpr std::uint32_t longest_text(std::uint32_t payload_bytes, const std::optional<Reassembly::Limits>& reassembly) noexcept {
+constexpr std::uint32_t longest_text(std::uint32_t payload_bytes,
+                                     const std::optional<packet::Reassembly::Limits>& reassembly) noexcept {
   return payload_bytes + (reassembly ? 2 * reassembly->overlap_bytes : 0);
 }
 
@@ -45,7 +46,7 @@ class Recogniser {
   /// @param rules  number of rules in the set @param longest  longest text that the lane takes; longer ones are not searched
   /// @param reassembly  set in mode stream @throws Error
   Recogniser(std::unique_ptr<LaneRunner> lane, std::size_t rules, std::uint32_t longest,
-             const std::optional<Reassembly::Limits>& reassembly);
+             const std::optional<packet::Reassembly::Limits>& reassembly);
   /// The rules that some engine may not decide, as bitmaps.
   struct Doubts {
     std::vector<std::byte> shared;     ///< every engine leaves them undecided alike
@@ -59,13 +60,13 @@ class Recogniser {
   /// Forget flows and counts.
   void clear() noexcept;
 
-  [[nodiscard]] const Reassembly* reassembly() const { return reassembly_.get(); }
+  [[nodiscard]] const packet::Reassembly* reassembly() const { return reassembly_.get(); }
   [[nodiscard]] std::uint64_t too_long() const { return too_long_; }
 
  private:
   struct Asked {
     std::uint32_t subject = 0;
-    Window window;
+    packet::Window window;
     bool has_window = false;
   };
 
@@ -79,7 +80,7 @@ class Recogniser {
   [[nodiscard]] std::byte* output(std::uint32_t item) const noexcept { return outputs_.get() + std::size_t{item} * stride_; }
 
   std::unique_ptr<LaneRunner> lane_;
-  std::unique_ptr<Reassembly> reassembly_;
+  std::unique_ptr<packet::Reassembly> reassembly_;
   std::size_t rules_;
   std::uint32_t bitmap_bytes_;
   std::uint32_t stride_;

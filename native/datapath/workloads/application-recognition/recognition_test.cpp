@@ -5,7 +5,7 @@
 #include "datapath/workloads/application-recognition/bench_of_packets.hpp"
 #include "inputs/digest.hpp"
 #include "native/expect_error.hpp"
-#include "operators/support/deflate_format.hpp"
+#include "operators/support/codecs/deflate_format.hpp"
 
 namespace dpubench::datapath::recognition {
 namespace {
@@ -22,13 +22,13 @@ Frame swapped(Frame frame) {
 }
 
 void expect_headers(const Frame& sent, const Frame& reply, std::size_t payload_bytes) {
-  const Parsed before = parse(sent);
-  const Parsed after = parse(reply);
-  ASSERT_EQ(static_cast<int>(after.kind), static_cast<int>(Kind::kTransport));
+  const packet::Parsed before = packet::parse(sent);
+  const packet::Parsed after = packet::parse(reply);
+  ASSERT_EQ(static_cast<int>(after.kind), static_cast<int>(packet::Kind::kTransport));
   EXPECT_EQ(after.payload, before.payload);
   EXPECT_EQ(after.end - after.payload, payload_bytes);
-  EXPECT_TRUE(ip_checksum_valid(reply, after));
-  EXPECT_TRUE(transport_checksum_valid(reply, after));
+  EXPECT_TRUE(packet::ip_checksum_valid(reply, after));
+  EXPECT_TRUE(packet::transport_checksum_valid(reply, after));
   const auto trailer = read_trailer(reply);
   ASSERT_TRUE(trailer);
   EXPECT_EQ(reply.size(), after.end + trailer_bytes(static_cast<std::uint32_t>(reply.size())));
@@ -56,9 +56,9 @@ TEST(Recognition, TheRuleDecidesWhatComesBack) {
   want.insert(want.end(), digest.begin(), digest.end());
   want[17] = std::byte{20 + 8 + 32};
   want[39] = std::byte{8 + 32};
-  const Parsed whole = parse(want);
+  const packet::Parsed whole = packet::parse(want);
   ASSERT_EQ(whole.end, 74);
-  set_checksums(want, whole);
+  packet::set_checksums(want, whole);
   ASSERT_EQ(served.frame.size(), 74U + kTrailerBytes);
   EXPECT_EQ(Frame(served.frame.begin(), served.frame.begin() + 74), want);
   expect_headers(sent, served.frame, 32);
@@ -66,7 +66,7 @@ TEST(Recognition, TheRuleDecidesWhatComesBack) {
   const std::string text = kDull + " PressMeFlat " + kDull;
   sent = framed(ipv6(6, tcp(text)), 9, 4, "8100 0005 86dd");
   served = core.serve_one(sent);
-  const Parsed parsed = parse(served.frame);
+  const packet::Parsed parsed = packet::parse(served.frame);
   EXPECT_LT(served.frame.size(), sent.size());
   expect_headers(sent, served.frame, std::size_t{parsed.end} - parsed.payload);
   Frame plain(text.size());

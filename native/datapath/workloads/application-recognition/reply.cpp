@@ -3,27 +3,20 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/byte_order.hpp"
 #include "datapath/workloads/swapped.hpp"
-#include "inputs/byte_order.hpp"
-#include "operators/support/internet_checksum.hpp"
+#include "packet/checksum.hpp"
 
 namespace dpubench::datapath::recognition {
 namespace {
 
 using checksum::load16;
-using checksum::network16;
 using checksum::store16;
+using wire::network16;
 
-constexpr std::uint32_t kLeastFrame = 60;  // without FCS: IEEE Std 802.3 section 3.2.8
-constexpr std::uint8_t kUdp = 17;
-constexpr std::uint16_t kIpv4 = network16(0x0800);
-constexpr std::uint16_t kIpv6 = network16(0x86dd);
+constexpr std::uint32_t kLeastFrame = kMinFrame - kFcsBytes;
 constexpr std::uint16_t kHashType = network16(0x88b5);
 constexpr std::uint16_t kCompressType = network16(0x88b6);
-
-bool is_vlan(std::uint16_t type) noexcept {
-  return type == network16(0x8100) || type == network16(0x88a8) || type == network16(0x9100);
-}
 
 }  // namespace
 
@@ -46,35 +39,39 @@ std::uint32_t frame_bytes(std::uint32_t packet_end, bool has_trailer) noexcept {
   return packet_end + (compact ? kCompactTrailerBytes : kTrailerBytes);
 }
 
-void finish_reply(std::span<std::byte> frame, const Parsed& parsed, std::uint32_t payload_bytes,
+void finish_reply(std::span<std::byte> frame, const packet::Parsed& parsed, std::uint32_t payload_bytes,
                   const std::optional<Trailer>& trailer) noexcept {
   std::byte* const f = frame.data();
-  Parsed reply = parsed;
+  packet::Parsed reply = parsed;
   reply.end = static_cast<std::uint16_t>(parsed.payload + payload_bytes);
   swap_addresses(f);
   if (parsed.version == 4) {
-    store16(f + parsed.ip + 2, network16(std::uint32_t{reply.end} - parsed.ip));  // RFC 791 section 3.1
+    store16(f + parsed.ip + packet::ip4::kTotalLength, network16(std::uint32_t{reply.end} - parsed.ip));
   } else {
-    store16(f + parsed.ip + 4, network16(std::uint32_t{reply.end} - parsed.ip - 40));  // RFC 8200 section 3
+    store16(f + parsed.ip + packet::ip6::kPayloadLength,
+            network16(static_cast<std::uint32_t>(reply.end - parsed.ip - packet::ip6::kHeader)));
   }
-  if (parsed.protocol == kUdp) store16(f + parsed.transport + 4, network16(std::uint32_t{reply.end} - parsed.transport));
-  set_checksums(frame, reply);
+  if (parsed.protocol == packet::protocol::kUdp) {
+    store16(f + parsed.transport + packet::udp::kLength, network16(std::uint32_t{reply.end} - parsed.transport));
+  }
+  packet::set_checksums(frame, reply);
   std::fill(frame.begin() + reply.end, frame.end(), std::byte{});
   if (trailer) write_trailer(frame, *trailer);
 }
 
-void mark(std::byte* frame, const Parsed& parsed, Class c) noexcept {
+void mark(std::byte* frame, const packet::Parsed& parsed, Class c) noexcept {
   store16(frame + parsed.ip - 2, c == Class::kHash ? kHashType : kCompressType);
 }
 
 std::optional<Class> unmark(std::span<std::byte> frame) noexcept {
-  std::size_t at = kEthernetHeader;
-  for (int tags = 0; tags < 2 && frame.size() > at + 4 && is_vlan(load16(frame.data() + at - 2)); ++tags) at += 4;
+  std::size_t at = kEthernetBytes;
+  for (int tags = 0; tags < 2 && frame.size() > at + 4 && packet::ethernet::is_tag(wire::get16(frame.data() + at - 2)); ++tags)
+    at += 4;
   if (frame.size() <= at) return std::nullopt;
   const std::uint16_t type = load16(frame.data() + at - 2);
   if (type != kHashType && type != kCompressType) return std::nullopt;
-  const bool is_ipv4 = inputs::wire::u8(frame, at) >> 4 == 4;
-  store16(frame.data() + at - 2, is_ipv4 ? kIpv4 : kIpv6);
+  const bool is_ipv4 = wire::u8(frame, at) >> 4 == 4;
+  store16(frame.data() + at - 2, network16(is_ipv4 ? packet::ethernet::kIp4 : packet::ethernet::kIp6));
   return type == kHashType ? Class::kHash : Class::kCompress;
 }
 

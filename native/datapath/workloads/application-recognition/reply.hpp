@@ -7,8 +7,9 @@
 #include <optional>
 #include <span>
 
-#include "datapath/frame/parse.hpp"
+#include "datapath/frame/size.hpp"
 #include "datapath/frame/trailer.hpp"
+#include "packet/frame.hpp"
 
 namespace dpubench::datapath::recognition {
 
@@ -22,8 +23,6 @@ constexpr Class class_of_rule(std::size_t rule) noexcept {
   return static_cast<Class>(rule % kClasses);
 }
 
-inline constexpr std::size_t kEthernetHeader = 14;
-
 /// Return the length of a frame (buffer, without FCS) whose IP packet ends at `packet_end`. It includes the form of the trailer
 /// that this length asks for, or, without a trailer, the padding to Ethernet's minimum.
 std::uint32_t frame_bytes(std::uint32_t packet_end, bool has_trailer) noexcept;
@@ -32,12 +31,12 @@ std::uint32_t frame_bytes(std::uint32_t packet_end, bool has_trailer) noexcept;
 /// the lengths of IP and UDP, both checksums and the trailer. TCP's numbers stay.
 /// @param frame  frame_bytes(parsed.payload + payload_bytes, trailer) bytes @param parsed  of the received frame: kTransport,
 /// TCP or UDP, no fragment
-void finish_reply(std::span<std::byte> frame, const Parsed& parsed, std::uint32_t payload_bytes,
+void finish_reply(std::span<std::byte> frame, const packet::Parsed& parsed, std::uint32_t payload_bytes,
                   const std::optional<Trailer>& trailer) noexcept;
 
 /// Mark an IP packet with its class for the next server. Its EtherType becomes one of the two for local experiments (IEEE Std
 /// 802, 88-B5: hash, 88-B6: compress). Nothing else changes; unmark() restores the EtherType from the version in the IP header.
-void mark(std::byte* frame, const Parsed& parsed, Class c) noexcept;
+void mark(std::byte* frame, const packet::Parsed& parsed, Class c) noexcept;
 /// Return the class of a marked frame and restore its EtherType. Return nothing when there is no mark.
 std::optional<Class> unmark(std::span<std::byte> frame) noexcept;
 

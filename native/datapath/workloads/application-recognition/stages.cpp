@@ -42,7 +42,7 @@ void send_on(Batch& batch, std::uint32_t i, Class c, const Placement& placement)
 
 /// Return whether a frame has a whole Ethernet header. Drop it if it has not.
 bool has_addresses(Batch& batch, std::uint32_t i) noexcept {
-  if (batch.packets[i]->data_len >= kEthernetHeader) return true;
+  if (batch.packets[i]->data_len >= kEthernetBytes) return true;
   batch.fate[i] = Fate::kDropShort;
   return false;
 }
@@ -66,7 +66,7 @@ std::uint32_t ScanStage::run(Batch& batch) noexcept {
       batch.fate[i] = Fate::kDropFailed;
       continue;
     }
-    if (subject.parsed->kind != Kind::kTransport) ++unclassified_;
+    if (subject.parsed->kind != packet::Kind::kTransport) ++unclassified_;
     ++classes_[static_cast<std::size_t>(subject.verdict)];
     send_on(batch, i, subject.verdict, placement_);
   }
@@ -85,9 +85,9 @@ void ScanStage::collect(nlohmann::json& into, const std::string& /*dump_folder*/
   add(into, "searched", searched_);
   add(into, "unclassified", unclassified_);
   add(into, "too_long", recogniser_->too_long());
-  const Reassembly* const reassembly = recogniser_->reassembly();
+  const packet::Reassembly* const reassembly = recogniser_->reassembly();
   if (reassembly == nullptr) return;
-  const Reassembly::Counters& counters = reassembly->counters();
+  const packet::Reassembly::Counters& counters = reassembly->counters();
   nlohmann::json& stream = into["stream"];
   add(stream, "flows", counters.flows);
   add(stream, "evicted", counters.evicted);
@@ -115,9 +115,9 @@ void AnswerStage::take_marks(Batch& batch) noexcept {
   for (std::uint32_t i = 0; i < batch.n; ++i) {
     if (batch.fate[i] != Fate::kForward || !has_addresses(batch, i)) continue;
     const std::optional<Class> c = unmark(batch.frame(i));
-    if (c) batch.parsed[i] = parse(batch.frame(i));
+    if (c) batch.parsed[i] = packet::parse(batch.frame(i));
     // Anyone may send such a type, so only a packet that can be answered is answered.
-    const bool whole = batch.parsed[i].kind == Kind::kTransport && !batch.parsed[i].first_fragment;
+    const bool whole = batch.parsed[i].kind == packet::Kind::kTransport && !batch.parsed[i].first_fragment;
     send_on(batch, i, whole ? c.value_or(Class::kEcho) : Class::kEcho, placement_);
   }
 }
@@ -157,7 +157,7 @@ void AnswerStage::answer(Batch& batch, std::uint32_t i, std::uint32_t item) noex
     swap_addresses(batch.data(i));
     return;
   }
-  const Parsed& parsed = batch.parsed[i];
+  const packet::Parsed& parsed = batch.parsed[i];
   const std::optional<Trailer> trailer = read_trailer(batch.frame(i));
   const std::uint32_t length = frame_bytes(parsed.payload + bytes, trailer.has_value());
   if (length > std::uint32_t{packet->data_len} + rte_pktmbuf_tailroom(packet)) {

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "datapath/server/lane_stage.hpp"
-#include "datapath/server/stage.hpp"
+#include "datapath/stages/lane_stage.hpp"
+#include "datapath/stages/stage.hpp"
 #include "datapath/workloads/application-recognition/recogniser.hpp"
 
 namespace dpubench::datapath::recognition {
@@ -59,7 +59,7 @@ class AnswerStage : public Stage {
               bool takes_marks);
   /// Return the part of a packet that the lane gets.
   [[nodiscard]] virtual std::span<const std::byte> input(std::span<const std::byte> frame,
-                                                         const Parsed& parsed) const noexcept = 0;
+                                                         const packet::Parsed& parsed) const noexcept = 0;
   /// Return whether the output goes back. If not, the packet goes back as it came.
   [[nodiscard]] virtual bool replaces(std::uint32_t in_bytes, std::uint32_t out_bytes) const noexcept = 0;
 
@@ -89,7 +89,8 @@ class HashStage final : public AnswerStage {
       : AnswerStage(std::move(lane), Class::kHash, longest, kDigestBytes, placement, takes_marks) {}
 
  private:
-  [[nodiscard]] std::span<const std::byte> input(std::span<const std::byte> frame, const Parsed& parsed) const noexcept override {
+  [[nodiscard]] std::span<const std::byte> input(std::span<const std::byte> frame,
+                                                 const packet::Parsed& parsed) const noexcept override {
     return frame.first(parsed.end);
   }
   [[nodiscard]] bool replaces(std::uint32_t, std::uint32_t out_bytes) const noexcept override {
@@ -106,7 +107,8 @@ class CompressStage final : public AnswerStage {
       : AnswerStage(std::move(lane), Class::kCompress, longest, room, placement, takes_marks) {}
 
  private:
-  [[nodiscard]] std::span<const std::byte> input(std::span<const std::byte> frame, const Parsed& parsed) const noexcept override {
+  [[nodiscard]] std::span<const std::byte> input(std::span<const std::byte> frame,
+                                                 const packet::Parsed& parsed) const noexcept override {
     return frame.subspan(parsed.payload, std::size_t{parsed.end} - parsed.payload);
   }
   [[nodiscard]] bool replaces(std::uint32_t in_bytes, std::uint32_t out_bytes) const noexcept override {

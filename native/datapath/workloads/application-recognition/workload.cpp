@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "datapath/job.hpp"
 #include "datapath/workloads/application-recognition/expectation.hpp"
 #include "datapath/workloads/application-recognition/stages.hpp"
 #include "operators/regex/work.hpp"
@@ -15,16 +14,15 @@ namespace dpubench::datapath {
 namespace {
 
 using recognition::Placement;
-using recognition::Reassembly;
 using regex::RegexWork;
 
 constexpr std::uint32_t kStretch = 16384;  ///< holds a jumbo frame's payload and the overlap
 
-std::optional<Reassembly::Limits> limits_of(const Params& params) {
+std::optional<packet::Reassembly::Limits> limits_of(const Params& params) {
   if (!params.is("mode", "stream")) return std::nullopt;
-  return Reassembly::Limits{.flows = static_cast<std::uint32_t>(params.number("flows")),
-                            .stretch_bytes = kStretch,
-                            .overlap_bytes = static_cast<std::uint32_t>(params.number("overlap"))};
+  return packet::Reassembly::Limits{.flows = static_cast<std::uint32_t>(params.number("flows")),
+                                    .stretch_bytes = kStretch,
+                                    .overlap_bytes = static_cast<std::uint32_t>(params.number("overlap"))};
 }
 
 OperatorSpec spec_of(const std::string& stage, const std::string& op, std::uint32_t bytes, Params params) {
@@ -124,7 +122,7 @@ class RecognitionPipeline final : public Pipeline {
   }
 
  private:
-  std::optional<Reassembly::Limits> reassembly_;
+  std::optional<packet::Reassembly::Limits> reassembly_;
   std::uint32_t packet_bytes_;
   Placement placement_;
   std::unique_ptr<PreparedOperator> scan_;
@@ -146,7 +144,7 @@ std::string reference_engine(const std::string& op, const EngineCatalog& engines
 class OwningExpectation final : public Expectation {
  public:
   OwningExpectation(std::unique_ptr<PreparedOperator> scan, const EngineCatalog& engines,
-                    const std::optional<Reassembly::Limits>& reassembly, std::span<const FrameTemplate> templates)
+                    const std::optional<packet::Reassembly::Limits>& reassembly, std::span<const FrameTemplate> templates)
       : scan_(std::move(scan)),
         expectation_(*scan_, rules_of(*scan_).rules.size(), doubts_about(rules_of(*scan_), engines), reassembly, templates) {}
   [[nodiscard]] Answer judge(std::uint32_t index, std::span<const std::byte> sent, std::span<const std::byte> reply,
@@ -179,7 +177,7 @@ class ApplicationRecognition final : public Workload {
   [[nodiscard]] std::unique_ptr<Expectation> expect(const Params& given, inputs::Store& store, const EngineCatalog& engines,
                                                     std::span<const FrameTemplate> templates) const override {
     const Params params = complete(given);
-    const std::optional<Reassembly::Limits> reassembly = limits_of(params);
+    const std::optional<packet::Reassembly::Limits> reassembly = limits_of(params);
     std::size_t longest = kMinFrame;
     for (const FrameTemplate& t : templates) longest = std::max(longest, t.frame.size());
     OperatorSpec spec = spec_of("scan", "regex", recognition::longest_text(static_cast<std::uint32_t>(longest), reassembly), {});

@@ -12,7 +12,7 @@
 #include "datapath/workloads/flow-table/indexed_table.hpp"
 #include "datapath/workloads/flow-table/oracle.hpp"
 #include "datapath/workloads/flow-table/own_tables.hpp"
-#include "operators/support/dpdk.hpp"
+#include "operators/support/dpdk/dpdk.hpp"
 
 namespace dpubench::datapath::flow_table {
 namespace {
@@ -129,13 +129,13 @@ class DpdkHash final : public TableEngine {
   [[nodiscard]] std::string verify(const TableSetting& setting, const Frames& frames) const override {
     return verify_tables([&](const Limits& limits) { return make_table(limits, setting.seed); }, frames, setting.seed);
   }
-  [[nodiscard]] std::unique_ptr<TableSession> open(const TableSetting& setting) const override {
+  [[nodiscard]] std::unique_ptr<TableSession> open_tables(const TableSetting& setting) const override {
     return std::make_unique<OwnTables>(setting, PathInfo{"chosen by library", "rte_hash_lookup_bulk, " + dpdk::version(), false},
                                        [&](const Limits& limits) { return make_table(limits, setting.seed); });
   }
 };
 
-DPUBENCH_TABLE_ENGINE(DpdkHash);
+DPUBENCH_LINKED_STAGE_ENGINE(kWorkload, DpdkHash);
 
 }  // namespace
 }  // namespace dpubench::datapath::flow_table

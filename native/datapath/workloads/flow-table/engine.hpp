@@ -1,6 +1,5 @@
-// The interface of the engines of the stage `table`. An engine is one file of this folder. It registers with
-// DPUBENCH_TABLE_ENGINE. If it needs a library that may be missing, it is a module that uses DPUBENCH_STAGE_ENGINE (found in
-// the folder `stages` beside the program).
+// What the engines of the stage `table` share: the setting of a table, and how a table becomes a pipeline. An engine is one file
+// of this folder (stages/engine.hpp).
 #pragma once
 
 #include <cstddef>
@@ -12,14 +11,14 @@
 #include <vector>
 
 #include "datapath/ports/port.hpp"
+#include "datapath/stages/engine.hpp"
 #include "datapath/workloads/flow-table/flow_table.hpp"
-#include "datapath/workloads/stage_modules.hpp"
 #include "operators/engine.hpp"
 
 namespace dpubench::datapath::flow_table {
 
-/// Version of the interface. Raise it when anything that a module sees changes.
-inline constexpr std::uint32_t kTableEngineAbi = 3;
+inline constexpr const char* kWorkload = "flow-table";
+inline constexpr const char* kStage = "table";
 
 struct TableSetting {
   Limits limits{};  ///< limits of each core's table
@@ -60,48 +59,19 @@ class TableSession {
   [[nodiscard]] virtual Elsewhere elsewhere() const { return {}; }
 };
 
-class TableEngine {
+/// An engine of the stage `table`.
+class TableEngine : public StageEngine {
  public:
-  virtual ~TableEngine() = default;
-  [[nodiscard]] virtual const char* name() const = 0;
-  [[nodiscard]] virtual const char* summary() const = 0;
-  /// Return the kind of port whose packets it answers before a loop sees them; empty: it counts packets that loops see.
-  [[nodiscard]] virtual const char* port() const { return ""; }
-  /// Return why it cannot run on this machine, or an empty string if it can. Cheap.
-  [[nodiscard]] virtual std::string unavailable() const { return {}; }
   /// Return why it does not do this, and what to do, or an empty string if it does.
-  [[nodiscard]] virtual std::string unsupported(const TableSetting&) const { return {}; }
+  [[nodiscard]] virtual std::string unsupported_table(const TableSetting&) const { return {}; }
   /// Count `frames` and compare with the model (oracle.hpp), with each policy and key that the engine supports. @returns in
   /// words what was compared @throws Error that names the first difference
   [[nodiscard]] virtual std::string verify(const TableSetting& setting, const Frames& frames) const = 0;
-  /// Open the engine. @throws Error
-  [[nodiscard]] virtual std::unique_ptr<TableSession> open(const TableSetting& setting) const = 0;
-};
+  /// Open the tables of all cores. @throws Error
+  [[nodiscard]] virtual std::unique_ptr<TableSession> open_tables(const TableSetting& setting) const = 0;
 
-/// An engine, or the reason why there is none of that name here.
-struct EngineEntry {
-  std::string name;
-  std::string summary;
-  std::string reason;                   ///< why it cannot run here; empty if it can
-  std::string port;                     ///< TableEngine::port()
-  const TableEngine* engine = nullptr;  ///< null where its module could not be loaded
+  [[nodiscard]] std::string unsupported(const Setting& setting) const final;
+  [[nodiscard]] std::unique_ptr<Pipeline> open(const Setting& setting, inputs::Store& store) const final;
 };
-
-/// Return all engines: portable first, then by name. The first call loads the modules.
-std::span<const EngineEntry> engines();
-
-namespace detail {
-struct EngineRegistrar {
-  explicit EngineRegistrar(const TableEngine& engine);
-};
-}  // namespace detail
 
 }  // namespace dpubench::datapath::flow_table
-
-/// Register `Type` (a TableEngine, default-constructible). Use this once, at namespace scope of the engine's file.
-#define DPUBENCH_TABLE_ENGINE(Type)          \
-  static const Type dpubench_table_engine{}; \
-  static const ::dpubench::datapath::flow_table::detail::EngineRegistrar dpubench_table_engine_registrar(dpubench_table_engine)
-
-#define DPUBENCH_STAGE_ENGINE(Type) \
-  DPUBENCH_STAGE_MODULE(::dpubench::datapath::flow_table::kTableEngineAbi, ::dpubench::datapath::flow_table::TableEngine, Type)

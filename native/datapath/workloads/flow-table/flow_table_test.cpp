@@ -35,18 +35,24 @@ Key numbered(std::uint32_t i) {
   return key;
 }
 
+const StageEngineEntry& entry_of(std::string_view name) {
+  for (const StageEngineEntry& entry : stage_engines(kWorkload)) {
+    if (entry.info.name == name) return entry;
+  }
+  throw Error("no engine " + std::string(name));
+}
+
+const TableEngine& table_engine(const StageEngine& engine) {
+  return static_cast<const TableEngine&>(engine);
+}
+
 /// Engines whose tables the loop works on, by name.
 class Tables : public testing::TestWithParam<const char*> {
  protected:
-  static const TableEngine& engine() {
-    for (const EngineEntry& entry : engines()) {
-      if (entry.name == GetParam()) return *entry.engine;
-    }
-    throw Error(std::string("no engine ") + GetParam());
-  }
+  static const TableEngine& engine() { return table_engine(*entry_of(GetParam()).engine); }
   static std::unique_ptr<FlowTable> table(const Limits& limits) {
     const TableSetting setting{.limits = limits, .seed = kSeed};
-    return engine().open(setting)->open(0);
+    return engine().open_tables(setting)->open(0);
   }
 };
 
@@ -257,8 +263,8 @@ TEST(FlowTableKey, HoldsWhatItsKindSays) {
   const auto frame = tagged_udp();
   Key paper;
   Key five;
-  ASSERT_TRUE(make_key(frame, parse(frame), KeyKind::kPaper, paper));
-  ASSERT_TRUE(make_key(frame, parse(frame), KeyKind::kFiveTuple, five));
+  ASSERT_TRUE(make_key(frame, packet::parse(frame), KeyKind::kPaper, paper));
+  ASSERT_TRUE(make_key(frame, packet::parse(frame), KeyKind::kFiveTuple, five));
   EXPECT_EQ(paper.destination_port, 80);
   EXPECT_EQ(paper.protocol, 0);
   EXPECT_EQ(paper.source_port(KeyKind::kPaper), 0);
@@ -270,7 +276,7 @@ TEST(FlowTableKey, HoldsWhatItsKindSays) {
   EXPECT_EQ(five.destination[3], std::byte{2});
   auto arp = frame;
   arp[17] = std::byte{6};
-  EXPECT_FALSE(make_key(arp, parse(arp), KeyKind::kPaper, paper));
+  EXPECT_FALSE(make_key(arp, packet::parse(arp), KeyKind::kPaper, paper));
 }
 
 /// A batch whose packets are the given frames.
@@ -282,7 +288,7 @@ class Packets {
       mbufs_[i].buf_addr = frames_[i].data();
       mbufs_[i].data_len = static_cast<std::uint16_t>(frames_[i].size());
       batch.packets[i] = &mbufs_[i];
-      batch.parsed[i] = parse(batch.frame(i));
+      batch.parsed[i] = packet::parse(batch.frame(i));
       batch.fate[i] = Fate::kForward;
     }
   }
@@ -473,7 +479,7 @@ TEST(FlowTableWorkload, RefusesWhatDoesNotExist) {
 TEST(FlowTableWorkload, ListsEveryEngineAndWhyItCannotRun) {
   const StageInfo& stage = find_workload("flow-table")->info().stages.at(0);
   std::vector<std::string> names;
-  for (const StageEngine& engine : stage.engines) names.push_back(engine.name);
+  for (const StageEngineInfo& engine : stage.engines) names.push_back(engine.name);
   EXPECT_EQ(names, (std::vector<std::string>{"portable", "dpdk-hash", "rte-flow", "xdp"}));
 }
 
@@ -502,45 +508,38 @@ rte_mempool* pool() {
 }
 
 TEST(FlowTableRteFlow, TellsTheDriversReason) {
-  const auto all = engines();
-  const auto device = std::find_if(all.begin(), all.end(), [](const EngineEntry& entry) { return entry.name == "rte-flow"; });
-  ASSERT_NE(device, all.end());
-  EXPECT_NE(device->engine->unsupported({}).find("kind pci"), std::string::npos);
+  const TableEngine& device = table_engine(*entry_of("rte-flow").engine);
+  EXPECT_NE(device.unsupported_table({}).find("kind pci"), std::string::npos);
   std::vector<std::unique_ptr<Port>> ports;
   ports.push_back(open_port({.kind = "null", .role = Role::kServer, .arguments = {}}, {.pool = pool()}));
   TableSetting setting{.key = KeyKind::kPaper, .ports = ports};
-  EXPECT_NE(device->engine->unsupported(setting).find("key=five_tuple"), std::string::npos);
+  EXPECT_NE(device.unsupported_table(setting).find("key=five_tuple"), std::string::npos);
   setting.key = KeyKind::kFiveTuple;
-  const std::string reason = device->engine->unsupported(setting);
+  const std::string reason = device.unsupported_table(setting);
   EXPECT_NE(reason.find("net_null counts no flows: "), std::string::npos) << reason;
   EXPECT_GT(reason.size(), std::string("net_null counts no flows: ").size()) << reason;
-  EXPECT_NE(device->engine->verify(setting, verification_frames(*std::make_unique<inputs::Store>(inputs::Files{}, kSeed), kSeed)),
-            "");
+  EXPECT_NE(device.verify(setting, verification_frames(*std::make_unique<inputs::Store>(inputs::Files{}, kSeed), kSeed)), "");
 }
 
 TEST(FlowTableXdp, EqualsTheParserAndTheModelInTheKernelsTestRun) {
-  const auto all = engines();
-  const auto xdp = std::find_if(all.begin(), all.end(), [](const EngineEntry& entry) { return entry.name == "xdp"; });
-  ASSERT_NE(xdp, all.end());
-  if (!xdp->reason.empty()) GTEST_SKIP() << xdp->reason;
+  const StageEngineEntry& xdp = entry_of("xdp");
+  if (!xdp.info.reason.empty()) GTEST_SKIP() << xdp.info.reason;
   if (syscall(SYS_bpf, 0, nullptr, 0) == -1 && errno == ENOSYS) GTEST_SKIP() << "no system call bpf here: an emulator has none";
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     inputs::Store store({}, seed);
-    EXPECT_NE(xdp->engine->verify({}, verification_frames(store, seed)), "");
+    EXPECT_NE(table_engine(*xdp.engine).verify({}, verification_frames(store, seed)), "");
   }
   NEED_SHARED_DATA("pcap");
   for (const auto& file : fs::directory_iterator(dpubench::test::shared_data() / "pcap")) {
     if (file.path().extension() != ".pcap") continue;
     inputs::Store store({{"capture", {file.path()}}}, kSeed);
-    EXPECT_NE(xdp->engine->verify({}, verification_frames(store, kSeed)), "") << file.path();
+    EXPECT_NE(table_engine(*xdp.engine).verify({}, verification_frames(store, kSeed)), "") << file.path();
   }
 }
 
 TEST(FlowTableXdp, SaysWhatItDoesNotDo) {
-  const auto all = engines();
-  const auto xdp = std::find_if(all.begin(), all.end(), [](const EngineEntry& entry) { return entry.name == "xdp"; });
-  ASSERT_NE(xdp, all.end());
-  if (!xdp->reason.empty()) GTEST_SKIP() << xdp->reason;
+  const StageEngineEntry& xdp = entry_of("xdp");
+  if (!xdp.info.reason.empty()) GTEST_SKIP() << xdp.info.reason;
   EXPECT_NE(open_error({}, "xdp").find("port of kind xdp"), std::string::npos);
 }
 

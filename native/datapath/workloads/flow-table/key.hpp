@@ -7,7 +7,9 @@
 #include <cstring>
 #include <span>
 
-#include "datapath/frame/parse.hpp"
+#include "base/byte_order.hpp"
+#include "packet/frame.hpp"
+#include "packet/headers.hpp"
 
 namespace dpubench::datapath::flow_table {
 
@@ -47,24 +49,23 @@ inline bool same(const Key& a, const Key& b) noexcept {
   return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]) | (x[4] ^ y[4]) | (x[5] ^ y[5])) == 0;
 }
 
-/// Make the key of a frame. Return false if the IP header is not sound, that is, if parse() calls the frame not IP, short or
-/// malformed. Packets without ports (later fragments, ICMP, tunnels) have port 0. @param parsed  the result for `frame`
-inline bool make_key(std::span<const std::byte> frame, const Parsed& parsed, KeyKind kind, Key& key) noexcept {
-  if (parsed.kind != Kind::kTransport && parsed.kind != Kind::kFragment && parsed.kind != Kind::kOtherIp) return false;
-  const auto port = [&](std::size_t at) {
-    return static_cast<std::uint16_t>(std::to_integer<unsigned>(frame[at]) << 8 | std::to_integer<unsigned>(frame[at + 1]));
-  };
+/// Make the key of a frame. Return false if the IP header is not sound, that is, if packet::parse() calls the frame not IP, short
+/// or malformed. Packets without ports (later fragments, ICMP, tunnels) have port 0. @param parsed  the result for `frame`
+inline bool make_key(std::span<const std::byte> frame, const packet::Parsed& parsed, KeyKind kind, Key& key) noexcept {
+  if (parsed.kind != packet::Kind::kTransport && parsed.kind != packet::Kind::kFragment && parsed.kind != packet::Kind::kOtherIp)
+    return false;
+  const auto port = [&](std::size_t at) { return static_cast<std::uint16_t>(wire::be16(frame, at)); };
   key = Key{};
   key.version = parsed.version;
   const std::byte* const ip = frame.data() + parsed.ip;
   if (parsed.version == 4) {
-    std::memcpy(key.source.data(), ip + 12, 4);
-    std::memcpy(key.destination.data(), ip + 16, 4);
+    std::memcpy(key.source.data(), ip + packet::ip4::kSource, 4);
+    std::memcpy(key.destination.data(), ip + packet::ip4::kDestination, 4);
   } else {
-    std::memcpy(key.source.data(), ip + 8, 16);
-    std::memcpy(key.destination.data(), ip + 24, 16);
+    std::memcpy(key.source.data(), ip + packet::ip6::kSource, 16);
+    std::memcpy(key.destination.data(), ip + packet::ip6::kDestination, 16);
   }
-  const bool has_ports = parsed.kind == Kind::kTransport;
+  const bool has_ports = parsed.kind == packet::Kind::kTransport;
   if (has_ports) key.destination_port = port(parsed.transport + 2U);
   if (kind == KeyKind::kPaper) {
     std::memcpy(key.rest.data(), frame.data() + 6, 6);

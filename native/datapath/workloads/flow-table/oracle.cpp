@@ -4,12 +4,12 @@
 #include <array>
 #include <tuple>
 
+#include "datapath/frame/size.hpp"
 #include "inputs/random.hpp"
 
 namespace dpubench::datapath::flow_table {
 namespace {
 
-constexpr std::uint32_t kFcs = 4;
 /// Smaller than the number of flows that come, so that the table fills.
 constexpr std::uint32_t kVerifiedFlows = 300;
 constexpr std::uint32_t kVerifiedBatches = 600;
@@ -36,9 +36,9 @@ Keys keys_of(const Frames& frames, KeyKind kind) {
   Keys found;
   for (const auto& frame : frames) {
     Key key;
-    if (!make_key(frame, parse(frame), kind, key)) continue;
+    if (!make_key(frame, packet::parse(frame), kind, key)) continue;
     found.keys.push_back(key);
-    found.bytes.push_back(static_cast<std::uint32_t>(frame.size()) + kFcs);
+    found.bytes.push_back(static_cast<std::uint32_t>(frame.size()) + kFcsBytes);
   }
   return found;
 }

@@ -172,12 +172,12 @@ class Portable final : public TableEngine {
   [[nodiscard]] std::string verify(const TableSetting& setting, const Frames& frames) const override {
     return verify_tables(make_portable_table, frames, setting.seed);
   }
-  [[nodiscard]] std::unique_ptr<TableSession> open(const TableSetting& setting) const override {
+  [[nodiscard]] std::unique_ptr<TableSession> open_tables(const TableSetting& setting) const override {
     return std::make_unique<OwnTables>(setting, PathInfo{"generic", "own hash table, bulk look-up", false}, make_portable_table);
   }
 };
 
-DPUBENCH_TABLE_ENGINE(Portable);
+DPUBENCH_LINKED_STAGE_ENGINE(kWorkload, Portable);
 
 }  // namespace
 

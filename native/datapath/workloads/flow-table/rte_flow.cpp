@@ -232,7 +232,7 @@ class RteFlow final : public TableEngine {
     }
     return "this machine has no PCI network device, and no driver of a software port counts flows";
   }
-  [[nodiscard]] std::string unsupported(const TableSetting& setting) const override {
+  [[nodiscard]] std::string unsupported_table(const TableSetting& setting) const override {
     const auto* const port = setting.ports.empty() ? nullptr : dynamic_cast<const EthPort*>(setting.ports[0].get());
     const bool may_be_open = setting.ports.empty() && setting.port_kind == "pci";
     if (port == nullptr && !may_be_open) return "needs a port with a DPDK driver (kind pci)";
@@ -246,12 +246,12 @@ class RteFlow final : public TableEngine {
     return "counts in software: " + verify_tables(make_portable_table, frames, setting.seed) +
            "; every trial compares the device's counts";
   }
-  [[nodiscard]] std::unique_ptr<TableSession> open(const TableSetting& setting) const override {
+  [[nodiscard]] std::unique_ptr<TableSession> open_tables(const TableSetting& setting) const override {
     return std::make_unique<DeviceSession>(setting, dynamic_cast<const EthPort&>(*setting.ports[0]));
   }
 };
 
-DPUBENCH_TABLE_ENGINE(RteFlow);
+DPUBENCH_LINKED_STAGE_ENGINE(kWorkload, RteFlow);
 
 }  // namespace
 }  // namespace dpubench::datapath::flow_table

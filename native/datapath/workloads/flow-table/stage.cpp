@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "datapath/job.hpp"
+#include "datapath/frame/size.hpp"
 #include "datapath/workloads/swapped.hpp"
 
 namespace dpubench::datapath::flow_table {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "datapath/server/stage.hpp"
+#include "datapath/stages/stage.hpp"
 #include "datapath/workloads/flow-table/engine.hpp"
 #include "measure/clock.hpp"
 

@@ -11,11 +11,10 @@
 #include <thread>
 #include <utility>
 
-#include "datapath/job.hpp"
+#include "datapath/stages/xdp_program.hpp"
 #include "datapath/workloads/flow-table/engine.hpp"
 #include "datapath/workloads/flow-table/oracle.hpp"
 #include "datapath/workloads/flow-table/xdp_shared.h"
-#include "datapath/workloads/xdp_program.hpp"
 
 namespace dpubench::datapath::flow_table {
 namespace {
@@ -197,7 +196,7 @@ std::size_t run_alike(Program& program, ModelTable& model, const Limits& limits,
     ++n;
     Key key;
     bool refused = false;
-    if (make_key(frame, parse(frame), kind, key)) {
+    if (make_key(frame, packet::parse(frame), kind, key)) {
       const auto bytes = static_cast<std::uint32_t>(frame.size() + FCS_BYTES);
       model.count({&key, 1}, &bytes, &refused, 0);
     } else {
@@ -244,7 +243,7 @@ class Xdp final : public TableEngine {
   }
   [[nodiscard]] const char* port() const override { return xdp::kPortKind; }
   [[nodiscard]] std::string unavailable() const override { return xdp::missing_right(); }
-  [[nodiscard]] std::string unsupported(const TableSetting& setting) const override {
+  [[nodiscard]] std::string unsupported_table(const TableSetting& setting) const override {
     if (setting.limits.retires()) {
       return "the kernel's hash map cannot retire a flow without losing packets that are counted meanwhile: use idle_ms=0 and "
              "full=drop or full=forward_uncounted";
@@ -261,7 +260,7 @@ class Xdp final : public TableEngine {
     return "verdict, frame, packets and bytes equal those of the parser and a std::map on " + std::to_string(n) +
            " frames in the kernel's test run: both keys, table full";
   }
-  [[nodiscard]] std::unique_ptr<TableSession> open(const TableSetting& setting) const override {
+  [[nodiscard]] std::unique_ptr<TableSession> open_tables(const TableSetting& setting) const override {
     return std::make_unique<XdpSession>(setting);
   }
 };

@@ -6,8 +6,9 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "datapath/workloads/forward/engine.hpp"
-#include "datapath/workloads/xdp_program.hpp"
+#include "datapath/stages/engine.hpp"
+#include "datapath/stages/xdp_program.hpp"
+#include "datapath/workloads/forward/names.hpp"
 
 namespace dpubench::datapath::forward {
 namespace {
@@ -105,7 +106,7 @@ class XdpPipeline final : public Pipeline {
   StageReport report_;
 };
 
-class Xdp final : public SwapEngine {
+class Xdp final : public StageEngine {
  public:
   [[nodiscard]] const char* name() const override { return "xdp"; }
   [[nodiscard]] const char* summary() const override { return "an eBPF program in the interface's driver: the kernel answers"; }
@@ -114,7 +115,7 @@ class Xdp final : public SwapEngine {
   [[nodiscard]] std::string unsupported(const Setting& setting) const override {
     return xdp::unsupported(setting.cores, setting.max_frame);
   }
-  [[nodiscard]] std::unique_ptr<Pipeline> open(const Setting& setting) const override {
+  [[nodiscard]] std::unique_ptr<Pipeline> open(const Setting& setting, inputs::Store& /*store*/) const override {
     return std::make_unique<XdpPipeline>(setting);
   }
 };

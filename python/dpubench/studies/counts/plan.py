@@ -8,9 +8,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from dpubench.plans import quantities as q
+from dpubench.plans.bursts import MAX_BURST
 from dpubench.plans.model import Duration, Size, StudyPlan, Word, listed
 from dpubench.studies.modelled.plan import ALL, Messages, Processes
-from dpubench.studies.operators.plan import MAX_BURST, Exclude
+from dpubench.studies.operators.plan import Exclude
 from dpubench.studies.operators.plan import Plan as OperatorsPlan
 
 MAX_REPEATS: Final = 100

@@ -8,12 +8,12 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from dpubench.plans import quantities as q
+from dpubench.plans.bursts import MAX_BURST
 from dpubench.plans.frames import Frame
 from dpubench.plans.model import Duration, MeasuredPlan, Share, Strict, Word, listed, word
 
 FLOOD: Final = "flood"
 RECORDED: Final = "recorded"
-MAX_BURST: Final = 256
 #: The target that is this machine.
 LOCAL: Final = "local"
 #: Placements that tell where the client's link ends. The link of a split ends at the same place as the link of all-host.

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, mo
 
 from dpubench.errors import Problem, nearest
 from dpubench.plans import quantities as q
+from dpubench.plans.bursts import MAX_BURST
 from dpubench.plans.frames import Frame
 from dpubench.plans.model import Size, Strict, StudyPlan, Word, listed
 
@@ -24,7 +25,6 @@ ALL: Final = "all"
 SIZE: Final = "size"
 MAX_MESSAGES: Final = 10_000_000
 MAX_PROCESSES: Final = 4096
-MAX_BURST: Final = 256  #: items in a burst, see native/operators/lane.hpp
 
 
 def counted(what: str, most: int) -> BeforeValidator:

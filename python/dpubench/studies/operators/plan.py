@@ -8,11 +8,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from dpubench.plans import quantities as q
+from dpubench.plans.bursts import MAX_BURST, MAX_IN_FLIGHT
 from dpubench.plans.model import Duration, MeasuredPlan, Size, Strict, Word, listed
 
 MAX_THREADS = 4096
-MAX_BURST = 256  #: items in a burst, see native/operators/lane.hpp
-MAX_IN_FLIGHT = 4096  #: jobs in flight on a lane, see native/operators/lane.hpp
 
 
 def _threads(value: object) -> int | str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from dpubench import schemas
 from dpubench.storage.runs import Event, RoundWriter, RunDirectory, RunWriter
 
 if TYPE_CHECKING:
@@ -14,16 +15,19 @@ SELECTION: Final = "selection"  #: file of the windows that chose the best engin
 
 
 def windows_schema() -> pa.Schema:
-    """Return the columns of a round's parquet file, which are those of the window event.
+    """Return the columns of a round's parquet file, which are the fields of the window event.
 
     A file of an earlier version lacks some columns; they are read as nulls.
     """
     import pyarrow as pa
 
-    counts = [(n, pa.int64()) for n in ("round", "cycle", "half", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts", "layout")]
-    names = [(n, pa.dictionary(pa.int32(), pa.string())) for n in ("point", "group")]
-    floats = [(n, pa.float64()) for n in ("elapsed_ns", "ghz", "energy_uj")]
-    return pa.schema([*names, *counts, ("core_cycles", pa.int64()), *floats, ("metrics", pa.map_(pa.string(), pa.float64()))])
+    types = {
+        "text": pa.dictionary(pa.int32(), pa.string()),
+        "count": pa.int64(),
+        "number": pa.float64(),
+        "numbers": pa.map_(pa.string(), pa.float64()),
+    }
+    return pa.schema([(field.name, types[field.kind]) for field in schemas.window_fields()])
 
 
 def windows_table(events: list[Event]) -> pa.Table:

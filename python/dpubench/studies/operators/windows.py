@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dpubench import wire
+from dpubench import schemas
 from dpubench.storage.runs import DamagedRunError, RunDirectory
 from dpubench.studies.operators.rounds import windows_of
 
@@ -22,12 +22,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _NUMBERS: Final = ("round", "cycle", "half", "operations", "elapsed_ns", "ghz", "core_cycles", "energy_uj", "layout")
-#: Columns that every window has; below, the bounds of its numbers (docs/architecture.md, event `window`).
+#: Columns that every window has; of those below, the numbers have bounds, which the schema of the event `window` declares.
 _NAMED: Final = ("point", "group")
-_RANGES: Final = {
-    "round": (0, wire.LARGEST_COUNT), "cycle": (0, wire.LARGEST_COUNT), "half": (0, 1), "operations": (0, wire.LARGEST_COUNT),
-    "elapsed_ns": (1, 1e15),
-}  # fmt: skip
+_BOUNDED: Final = ("round", "cycle", "half", "operations", "elapsed_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +67,13 @@ def read_windows(run_dir: Path) -> Windows:
 
 def _fault(table: pa.Table) -> str:
     """Return a fault that no program's window can have, or an empty string. The file may have been changed or cut short."""
-    if lacking := next((name for name in (*_NAMED, *_RANGES) if table.column(name).null_count), ""):
+    if lacking := next((name for name in (*_NAMED, *_BOUNDED) if table.column(name).null_count), ""):
         return f"a window has no {lacking}"
-    for name, (least, most) in _RANGES.items() if table.num_rows else ():
-        found = pc.min_max(table.column(name)).as_py()
-        if found["min"] < least or found["max"] > most:
-            return f"a window's {name} is out of range"
+    for field in schemas.window_fields() if table.num_rows else ():
+        if field.name in _BOUNDED:
+            found = pc.min_max(table.column(field.name)).as_py()
+            if found["min"] < field.least or found["max"] > field.most:
+                return f"a window's {field.name} is out of range"
     return ""
 
 
