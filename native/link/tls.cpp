@@ -159,7 +159,6 @@ class TlsChannel final : public Channel {
 
   /// Require that the kernel encrypts what this connection sends, and find out who in it does.
   void require_kernel(const TlsCounts& before) {
-    // NOLINTNEXTLINE(bugprone-misplaced-widening-cast): the macro's own
     if (BIO_get_ktls_send(SSL_get_wbio(ssl_.get())) == 0)
       throw Error("the kernel did not take over the encryption of this connection: its TLS does not know " +
                   std::string(kCipher) + " of TLS 1.3");
