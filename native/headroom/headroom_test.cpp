@@ -200,8 +200,10 @@ TEST(HeadroomTransmit, TellsWhatADeviceRefuses) {
   ScriptedLink link(5);
   Transmitter transmitter(job_of(1), link);
   const Sent sent = transmitter.trial({.number = 1, .size = 100, .burst = 12, .duration_s = 0.003});
-  EXPECT_EQ(sent.packets, sent.bursts * 12) << "what is refused is offered again";
-  EXPECT_EQ(sent.refusals, sent.bursts * 2);
+  // The last burst may end with the trial.
+  EXPECT_GT(sent.packets, (sent.bursts - 1) * 12) << "what is refused is offered again";
+  EXPECT_LE(sent.packets, sent.bursts * 12);
+  EXPECT_GE(sent.refusals, (sent.bursts - 1) * 2);
   EXPECT_GT(sent.blocked_ns, 0);
   ScriptedLink closed(0);
   Transmitter stuck(job_of(1), closed);

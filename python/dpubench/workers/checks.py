@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from dpubench import schemas, wire
 
@@ -13,6 +13,8 @@ _COUNTS = ("round", "cycle", "operations", "in_bytes", "out_bytes", "rate_bytes"
 _WINDOW = frozenset({"event", "point", "group", "half", "elapsed_ns", *_COUNTS})
 #: Events of dpubench-server and dpubench-traffic.
 _OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready", "begun", "filled", "trial", "served", "checked", "done"})
+#: Events of dpubench-headroom.
+_OF_HEADROOM: Final = frozenset({"hello", "progress", "warning", "failure", "opened", "begun", "sent", "counted", "done"})
 #: Events of dpubench-cores.
 _OF_THE_MODEL = frozenset({"hello", "progress", "failure", "checked", "result", "done"})
 _WINDOW_ALL = _WINDOW | {"ghz", "core_cycles", "energy_uj", "metrics"}
@@ -83,6 +85,17 @@ def parse_datapath_event(line: bytes) -> Event:
     event = _decoded(line)
     kind = event["event"]
     if kind not in _OF_THE_DATAPATH:
+        raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
+    if fault := schemas.fault("event", event, kind):
+        raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
+    return event
+
+
+def parse_headroom_event(line: bytes) -> Event:
+    """Return the event of ``dpubench-headroom`` in a line. @raises Rubbish with the line's fault"""
+    event = _decoded(line)
+    kind = event["event"]
+    if kind not in _OF_HEADROOM:
         raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
     if fault := schemas.fault("event", event, kind):
         raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
