@@ -1,7 +1,5 @@
 #include "headroom/session.hpp"
 
-#include <sys/utsname.h>
-
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -105,8 +103,7 @@ json HeadroomSession::sent(const TrialSpec& spec) {
                  {"blocked_ns", all.blocked_ns},
                  {"waited_ns", all.waited_ns},
                  {"inserted_ns", all.inserted_ns},
-                 {"user_ns", all.user_ns},
-                 {"system_ns", all.system_ns}};
+                 {"cpu_ns", all.cpu_ns}};
   if (all.core_cycles) fields["core_cycles"] = *all.core_cycles;
   if (spec.delay == Delay::kCache || spec.delay == Delay::kMemory) {
     const std::size_t bytes = spec.delay == Delay::kCache ? transmitter_->cache_bytes() : transmitter_->memory_bytes();

@@ -1,7 +1,7 @@
 #include "headroom/transmit.hpp"
 
 #include <sched.h>
-#include <sys/resource.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -27,20 +27,12 @@ class Steps final : public Insertion {
   std::uint64_t steps_;
 };
 
-double seconds_as_ns(const timeval& time) {
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_usec) * 1e3;
+/// Return the CPU time of the calling thread so far. getrusage(2) would split it up, but only as the ticks of the kernel saw it.
+double thread_cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
-
-struct CpuTime {
-  double user_ns = 0;
-  double system_ns = 0;
-  /// Return the CPU time of the calling thread so far.
-  static CpuTime now() {
-    rusage usage{};
-    getrusage(RUSAGE_THREAD, &usage);
-    return {seconds_as_ns(usage.ru_utime), seconds_as_ns(usage.ru_stime)};
-  }
-};
 
 /// The loop of one thread. Times are in ticks of the clock.
 class Loop {
@@ -213,9 +205,9 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     if (broken.load()) return;
     const measure::CycleCounter* const counter = counters_.empty() ? nullptr : counters_[thread].get();
     const auto cycles_before = counter == nullptr ? std::nullopt : counter->read();
-    const CpuTime before = CpuTime::now();
+    const double cpu_before = thread_cpu_ns();
     loop.run(clock_.ticks() + clock_.from_ns(spec.duration_s * 1e9));
-    const CpuTime after = CpuTime::now();
+    const double cpu_after = thread_cpu_ns();
     const auto cycles_after = counter == nullptr ? std::nullopt : counter->read();
     Sent& own_sent = sent[thread];
     own_sent.packets = loop.packets;
@@ -226,8 +218,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     own_sent.blocked_ns = clock_.to_ns(loop.blocked);
     own_sent.waited_ns = clock_.to_ns(loop.waited);
     own_sent.inserted_ns = clock_.to_ns(loop.inserted);
-    own_sent.user_ns = after.user_ns - before.user_ns;
-    own_sent.system_ns = after.system_ns - before.system_ns;
+    own_sent.cpu_ns = cpu_after - cpu_before;
     if (cycles_before && cycles_after) own_sent.core_cycles = measure::cycles_between(*cycles_before, *cycles_after);
     first[thread] = loop.first;
     last[thread] = loop.last;
@@ -248,8 +239,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     all.blocked_ns += one.blocked_ns;
     all.waited_ns += one.waited_ns;
     all.inserted_ns += one.inserted_ns;
-    all.user_ns += one.user_ns;
-    all.system_ns += one.system_ns;
+    all.cpu_ns += one.cpu_ns;
     all.core_cycles = all.core_cycles && one.core_cycles ? std::optional(*all.core_cycles + *one.core_cycles) : std::nullopt;
   }
   all.elapsed_ns = clock_.to_ns(*std::max_element(last.begin(), last.end()) - *std::min_element(first.begin(), first.end()));

@@ -33,13 +33,12 @@ struct Sent {
   std::uint64_t bursts = 0;
   std::uint64_t refusals = 0;  ///< calls at which the device took fewer packets than it was given
   std::uint64_t number_sum = 0;
-  double burst_ns = 0;     ///< time in bursts, except `blocked_ns`
-  double blocked_ns = 0;   ///< time from the first refusal of a burst until the device took all of it
-  double waited_ns = 0;    ///< time until the next burst was due (spacing)
-  double inserted_ns = 0;  ///< time in inserted work
-  double elapsed_ns = 0;   ///< from the first start to the last end
-  double user_ns = 0;      ///< CPU time of the threads
-  double system_ns = 0;
+  double burst_ns = 0;                       ///< time in bursts, except `blocked_ns`
+  double blocked_ns = 0;                     ///< time from the first refusal of a burst until the device took all of it
+  double waited_ns = 0;                      ///< time until the next burst was due (spacing)
+  double inserted_ns = 0;                    ///< time in inserted work
+  double elapsed_ns = 0;                     ///< from the first start to the last end
+  double cpu_ns = 0;                         ///< CPU time of the threads
   std::optional<std::uint64_t> core_cycles;  ///< where each thread has a counter that counted throughout
 };
 
