@@ -44,7 +44,10 @@ class Draft(MeasuredDraft):
 
     def lines(self) -> list[str]:
         cpus = len(self._place.cpus())
-        return [*super().lines(), f"step 1 tries {_list(self.plan.threads)} threads (this target has {cpus} CPUs) and bursts of {_list(self.plan.bursts)}"]
+        return [
+            *super().lines(),
+            f"step 1 tries {_list(self.plan.threads)} threads (this target has {cpus} CPUs) and bursts of {_list(self.plan.bursts)}",
+        ]
 
     def record(self, head: Head) -> dict[str, Any]:
         return super().record(head) | {

@@ -17,6 +17,8 @@ from typing import Final
 
 #: Delays of the first pass, as shares of the pacing limit: denser where inserted work of a busy thread ends, and at the limit.
 _FIRST: Final = (1.0, 1 / 2, 3 / 4, 1 / 4, 1 / 8, 7 / 8, 3 / 8, 5 / 8, 1 / 16, 1 / 32)
+#: Gaps between samples above the edge are no wider than this share of the limit: a recovery that is narrower may be missed.
+_GAP: Final = 1 / 16
 #: Samples at a delay that decides.
 _CONFIRMED: Final = 3
 #: An edge at this share of the pacing limit or more is set by the pacing, not by the CPU.
@@ -42,7 +44,7 @@ class Edge:
 def edge_of(rates: Mapping[float, float], threshold: float, limit_ns: float = math.inf) -> Edge:
     """Return the edge of ``rates`` (delay in ns -> rate) at ``threshold``, in the same unit.
 
-    ``limit_ns`` is the pacing limit of the threshold. A delay of 0 that was not sampled counts as survived.
+    ``limit_ns`` is the pacing limit of the wanted rate. A delay of 0 that was not sampled counts as survived.
     """
     delays = sorted(rates)
     survived = [delay for delay in delays if rates[delay] >= threshold]
@@ -53,6 +55,7 @@ def edge_of(rates: Mapping[float, float], threshold: float, limit_ns: float = ma
     if fell is not None and top in rates:
         above, below = rates[top], rates[fell]
         delay = top + (above - threshold) / (above - below) * (fell - top)
+    delay = min(delay, limit_ns)  # a threshold below the wanted rate allows for noise, not for a longer spacing
     return Edge(delay, top, fell, first_fall, delay >= _PACED * limit_ns)
 
 
@@ -63,10 +66,10 @@ class Search:
     The smaller delays of a first pass cost the most bursts and decide least: samples go to the far end first.
     """
 
-    limit_ns: float  #: pacing limit of the threshold; nothing beyond is sampled
+    limit_ns: float  #: pacing limit of the wanted rate; nothing beyond is sampled
     threshold: float  #: rate that counts as survived, in the unit of the samples
     resolution: float = 0.02  #: width of the bracket around the edge to reach, as a share of the limit
-    most: int = 40  #: samples after which the search ends, whatever is open
+    most: int = 50  #: samples after which the search ends, whatever is open
     samples: dict[float, list[float]] = field(default_factory=dict)  #: delay in ns -> rates
 
     def add(self, delay_ns: float, rate: float) -> None:
@@ -90,6 +93,10 @@ class Search:
             if share * self.limit_ns not in self.samples:
                 return share * self.limit_ns
         edge = self.edge()
+        known = sorted(delay for delay in self.samples if delay >= edge.survived_ns)
+        for low, high in zip(known, known[1:], strict=False):
+            if low > edge.survived_ns and high - low > _GAP * self.limit_ns * 1.001:
+                return (low + high) / 2
         # One lucky sample must not make an edge, nor one unlucky sample hide it, nor a stall of the machine make a dip.
         for delay in (edge.survived_ns, edge.fell_ns, edge.first_fall_ns):
             if delay is not None and delay in self.samples and len(self.samples[delay]) < _CONFIRMED:

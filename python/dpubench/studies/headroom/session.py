@@ -210,9 +210,7 @@ class Session:
         words = [*prefix, target.program(programs.HEADROOM)]
         setting = self.setting
         worker = self._stack.enter_context(
-            Worker(
-                target, words[0], words[1:], stop=setting.stop, silence_s=setting.silence_s, limit_s=_SESSION_S + 60, parse=parse_headroom_event
-            )
+            Worker(target, words[0], words[1:], stop=setting.stop, silence_s=setting.silence_s, limit_s=_SESSION_S + 60, parse=parse_headroom_event)
         )
         worker.send(json.dumps(job, separators=(",", ":")).encode() + b"\n")
         return worker
