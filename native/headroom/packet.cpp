@@ -47,8 +47,9 @@ std::vector<std::byte> make_packet(std::uint32_t size, const std::string& destin
   put16(packet, kEthernetBytes, 0x4500);
   put16(packet, kEthernetBytes + 2, std::min(size - kEthernetBytes, kMaxLength));
   put16(packet, kEthernetBytes + 8, 0x4011);  // time to live 64, UDP
-  // The block of addresses for benchmarks (RFC 2544, appendix C.2.2).
-  put_bytes(packet, kEthernetBytes + 12, std::array<unsigned, 8>{198, 18, 0, 1, 198, 18, 0, 2});
+  // The block of addresses for benchmarks (RFC 2544, appendix C.2.2). The destination is no address of a link that the tool
+  // makes: a kernel that received such a packet would answer it (ICMP).
+  put_bytes(packet, kEthernetBytes + 12, std::array<unsigned, 8>{198, 18, 0, 1, 198, 19, 0, 2});
   put16(packet, kEthernetBytes + 10, internet_checksum(packet, kEthernetBytes, kIpBytes));
   put16(packet, kEthernetBytes + kIpBytes, 49'152 + thread);
   put16(packet, kEthernetBytes + kIpBytes + 2, 9);  // discard (RFC 863)

@@ -107,7 +107,7 @@ void Pktgen::add_devices(const TrialSpec& spec) {
     for (const std::string& text :
          {std::string("count 0"), "pkt_size " + std::to_string(spec.size), "burst " + std::to_string(spec.burst),
           "clone_skb " + std::to_string(spec.reuse == 1 ? 0 : spec.reuse),
-          "delay " + std::to_string(static_cast<std::uint64_t>(spec.delay_ns)), std::string("dst 198.18.0.2"),
+          "delay " + std::to_string(static_cast<std::uint64_t>(spec.delay_ns)), std::string("dst 198.19.0.2"),
           "dst_mac " + job_.destination_mac}) {
       command(device(i), text);
     }

@@ -128,7 +128,9 @@ void Sink::serve(Shared& shared, Link& link, int cpu) {
         // What was sent just before the request still has the whole time to come.
         if (!asked) heard = now;
         asked = true;
-        if (tally.packets >= shared.expected.load(std::memory_order_relaxed) || now - heard > quiet) break;
+        if (tally.packets >= shared.expected.load(std::memory_order_relaxed)) break;
+        // This thread may have lost its CPU since it looked: look once more.
+        if (now - heard > quiet && inlet->take(tally, shared.trial.load(std::memory_order_relaxed)) == 0) break;
       }
       if (++idle % kPollsPerYield == 0) sched_yield();
     }

@@ -1,8 +1,8 @@
 """Sweeps of pktgen that were measured elsewhere, as tidy tables with one row per configuration.
 
 Tables are CSV files with the columns ``platform, packet_bytes, threads, burst, clone_skb, delay_ns, throughput_mbps``, and perhaps ``mode``,
-``std_mbps`` (of the repetitions behind a row) and ``device_mbps`` (the rate of the line). Rows without a delay are step 1; rows of one configuration at
-several delays are step 2.
+``std_mbps`` (of the repetitions behind a row) and ``device_mbps`` (the rate of the line). Rows without a delay are step 1. Rows of one
+configuration at several delays are step 2.
 
 A table of rates does not say how long a burst takes. It follows from the highest rate of the same threads, and which one to take is a choice: that of
 the same configuration without a delay, of the same sweep, of any burst and reuse. What is left is therefore an interval over these choices. Where the

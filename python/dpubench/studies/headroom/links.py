@@ -98,8 +98,8 @@ def joined(backend: str, given: Mapping[str, str], max_packet: int, threads: int
         yield Ends(_end(backend, "client", own), None if blind else _end(backend, "server", far), "given")
     elif backend == "memif":
         with network.socket_folder() as folder:
-            path = {"socket": str(folder / "link")}
-            yield Ends(_end(backend, "client", given | path), _end(backend, "server", given | path), "virtual link: shared memory")
+            path = {**given, "socket": str(folder / "link")}
+            yield Ends(_end(backend, "client", path), _end(backend, "server", path), "virtual link: shared memory")
     elif backend in _SOCKETS and (not is_here or network.unavailable()):
         yield _sockets(backend, given, "127.0.0.1", "127.0.0.1", "virtual link: loopback")
     else:
@@ -109,14 +109,14 @@ def joined(backend: str, given: Mapping[str, str], max_packet: int, threads: int
             if backend in _SOCKETS:
                 ends = _sockets(backend, given, near.address, far_side.address, how)
             else:
-                sink = None if blind else _end(backend, "server", given | {"interface": far_side.interface})
-                ends = Ends(_end(backend, "client", given | {"interface": near.interface}), sink, how)
+                sink = None if blind else _end(backend, "server", {**given, "interface": far_side.interface})
+                ends = Ends(_end(backend, "client", {**given, "interface": near.interface}), sink, how)
             yield Ends(ends.sender, ends.sink, how, near.prefix, far_side.prefix, far_side)
 
 
 def _sockets(backend: str, given: Mapping[str, str], near: str, far: str, how: str) -> Ends:
     own = {"local": f"{near}:{_SENDER_PORT}", "peer": f"{far}:{_SINK_PORT}"}
-    return Ends(_end(backend, "client", given | own), _end(backend, "server", {"local": own["peer"]}), how)
+    return Ends(_end(backend, "client", {**given, **own}), _end(backend, "server", {"local": own["peer"]}), how)
 
 
 def _port(kind: str, role: str, arguments: Mapping[str, str]) -> dict[str, Any]:

@@ -34,8 +34,8 @@ QUANTITIES: Final = (
 #: Quantities that may be zero: their intervals are linear, and a comparison of their ratios would be none.
 MAY_BE_ZERO: Final = frozenset({LEFT, LEFT_NS, LEFT_CYCLES, DELAY, MACHINE})
 
-#: What limits the highest rate of a configuration. ``device``: it refused packets. ``sink``: packets were lost on the way to it. ``generator``: neither,
-#: so that the sending threads themselves are at their limit. ``line``: the rate of the line, as far as a table tells it.
+#: What limits the highest rate of a configuration. ``device``: it refused packets. ``sink``: packets were lost on the way to it. ``generator``:
+#: neither, so that the sending threads themselves are at their limit. ``line``: the rate of the line, as far as a table tells it.
 Limit = Literal["device", "sink", "generator", "line", "unknown"]
 
 
@@ -122,6 +122,7 @@ class PointSummary(MeasuredPoint):
 class RunSummary(MeasuredSummary):
     """One analysed run."""
 
+    points: list[PointSummary]  # type: ignore[assignment]  # each point of this study is one of its own
     selections: list[Selection]
     links: dict[str, str]  #: back-end -> how its two ends are joined
     cpus: int  #: usable CPUs of the target; 0: a table does not tell

@@ -9,6 +9,7 @@ The pacing limit is the delay at which bursts that take no time at all would giv
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,9 +95,9 @@ class Search:
                 return share * self.limit_ns
         edge = self.edge()
         known = sorted(delay for delay in self.samples if delay >= edge.survived_ns)
-        for low, high in zip(known, known[1:], strict=False):
-            if low > edge.survived_ns and high - low > _GAP * self.limit_ns * 1.001:
-                return (low + high) / 2
+        for before, after in itertools.pairwise(known):
+            if before > edge.survived_ns and after - before > _GAP * self.limit_ns * 1.001:
+                return (before + after) / 2
         # One lucky sample must not make an edge, nor one unlucky sample hide it, nor a stall of the machine make a dip.
         for delay in (edge.survived_ns, edge.fell_ns, edge.first_fall_ns):
             if delay is not None and delay in self.samples and len(self.samples[delay]) < _CONFIRMED:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dpubench import network, programs
-from dpubench.errors import EnvironmentFault, UserError
+from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
 from dpubench.studies.headroom import links
@@ -175,6 +175,8 @@ class Session:
                         self.backend, given, self.max_packet, self.threads, is_here=setting.sender.is_here, peer="" if peer is None else peer.name
                     )
                 )
+        except Interrupted:
+            raise
         except (UserError, EnvironmentFault) as error:
             raise SessionFault("link", "ports", str(error)) from None
         self.how = ends.how

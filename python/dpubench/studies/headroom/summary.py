@@ -16,8 +16,9 @@ from dpubench.storage.runs import DamagedRunError, RunDirectory
 from dpubench.studies.headroom import execute, model, rounds
 from dpubench.studies.headroom.model import Fit, PointSummary, RunSummary, Sample, Selection
 from dpubench.studies.headroom.plan import PEAK
+from dpubench.studies.measured import model as measured
 from dpubench.studies.measured import rounds as measured_rounds
-from dpubench.studies.measured import summary as measured
+from dpubench.studies.measured.summary import summaries as measured_summaries
 
 #: Samples of all rounds whose delays lie this close to each other, as a share of the largest one, make one of a figure.
 _TOGETHER: Final = 0.015
@@ -28,7 +29,7 @@ _ON_CPU: Final = 0.95
 def summaries(path: Path) -> list[RunSummary]:
     """Return the run in ``path``, analysed; for a run of several targets, one summary for each that began. @raises UserError"""
     members = [member for member in RunDirectory(path).members() if member.run_file.is_file()]
-    return [_summary(member, base) for member, base in zip(members, measured.summaries(path), strict=True)]
+    return [_summary(member, base) for member, base in zip(members, measured_summaries(path), strict=True)]
 
 
 def _summary(run: RunDirectory, base: measured.RunSummary) -> RunSummary:

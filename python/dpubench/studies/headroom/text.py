@@ -11,8 +11,9 @@ from dpubench.analysis.tables import count, cpus_text, failure_line, section, ta
 from dpubench.plans.quantities import format_bytes
 from dpubench.studies.headroom import model
 from dpubench.studies.headroom.model import Limit, PointSummary, RunSummary, Selection
+from dpubench.studies.measured import text as measured
 from dpubench.studies.measured.model import Quantity
-from dpubench.studies.measured.text import counts, interval_text, remarks
+from dpubench.studies.measured.text import interval_text
 
 #: What limits the highest rate, in words.
 LIMITS: Final[dict[Limit, str]] = {
@@ -34,7 +35,7 @@ def _shown(run: RunSummary) -> list[str]:
     return [
         f"{run.name}{label}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
         ", ".join(filter(None, origin)),
-        counts(run),
+        measured.counts(run),
         *section("Highest rate, and the smallest configuration that reaches it", selection_table(run).splitlines() if run.selections else []),
         *section("CPU time left", points_table(run, run.points).splitlines() if run.points else []),
         *section("Operators", fit_lines(run)),
@@ -78,7 +79,7 @@ def points_table(run: RunSummary, points: Sequence[PointSummary]) -> str:
     rows = [
         (
             p.backend, format_bytes(int(p.parameters["size"])), p.parameters["rate"], p.work,
-            *(interval_text(p.figures.get(q.name)) for q in shown), remarks(p),
+            *(interval_text(p.figures.get(q.name)) for q in shown), measured.remarks(p),
         )
         for p in points
     ]  # fmt: skip

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import pytest
-
 from dpubench import schemas, studies
 from dpubench.errors import UserError
 from dpubench.run import importing

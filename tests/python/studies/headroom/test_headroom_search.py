@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 
 import pytest
-
 from dpubench.studies.headroom.search import Configured, Edge, Search, edge_of, pacing_limit_ns, rising, smallest_of_the_best
 
 Curve = Callable[[float], float]

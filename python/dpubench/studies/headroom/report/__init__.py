@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from dpubench.report.figures import rounded, triple
 from dpubench.studies.headroom import model, text
 from dpubench.studies.headroom.model import PointSummary, RunSummary
 from dpubench.studies.measured import report as measured
+from dpubench.studies.measured.text import remarks
 
 HERE: Final = Path(__file__).parent
 
@@ -25,8 +27,8 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
     page.measured = "CPU time left while transmitting" + ("" if any(not run.imported for run in runs) else ", from recorded sweeps")
     found = [run for part in page.parts for run in runs if run is part.run]
     page.data = {"study": "headroom", "runs": [_data(run) for run in found]}
-    filters = {
-        "bytes": lambda size: format_bytes(int(size)), "limit_words": text.limit_words, "remarks": text.remarks, "mpps": _mpps,
+    filters: dict[str, Callable[..., Any]] = {
+        "bytes": lambda size: format_bytes(int(size)), "limit_words": text.limit_words, "remarks": remarks, "mpps": _mpps,
         "fit_lines": text.fit_lines, "shown_quantities": text.shown_quantities,
     }  # fmt: skip
     frame.save(frame.render(page, page.all_runs[0].version, HERE, filters), output)
