@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from dpubench import network, programs, targets
@@ -15,7 +16,7 @@ from dpubench.run.listener import Listener
 from dpubench.run.record import Head, TargetInfo
 from dpubench.run.work import Budget
 from dpubench.studies import Request
-from dpubench.studies.headroom import model, points
+from dpubench.studies.headroom import fitting, model, points
 from dpubench.studies.headroom.execute import Run
 from dpubench.studies.headroom.plan import Plan
 from dpubench.studies.headroom.rounds import SamplesWriter
@@ -37,10 +38,19 @@ class Draft(MeasuredDraft):
     writer = SamplesWriter
     plan: Plan
 
-    def __init__(self, plan: Plan, place: Target, peer: Target | None, hello: Mapping[str, Any], found: list[Point]) -> None:
-        """Describe a run of ``found`` on ``place``, with the sink on ``peer``; ``hello`` is the greeting of the program there."""
+    def __init__(
+        self, plan: Plan, place: Target, peer: Target | None, hello: Mapping[str, Any], found: list[Point], operators: Mapping[str, Any]
+    ) -> None:  # fmt: skip
+        """Describe a run of ``found`` on ``place``, with the sink on ``peer``; ``hello`` is the greeting of the program there.
+
+        ``operators`` are those to set against what is left, as ``run.json`` keeps them; empty: none.
+        """
         super().__init__(plan, TargetInfo(place.name, place.spec, place.label, place.times_mean_nothing), hello, found, model.QUANTITIES)
-        self._place, self._peer = place, peer
+        self._place, self._peer, self._operators = place, peer, operators
+
+    @property
+    def inputs(self) -> set[str]:
+        return {kind for entry in self._operators.get("candidates", []) for kind in entry["inputs"]}
 
     def lines(self) -> list[str]:
         cpus = len(self._place.cpus())
@@ -52,15 +62,17 @@ class Draft(MeasuredDraft):
     def record(self, head: Head) -> dict[str, Any]:
         return super().record(head) | {
             "selections": [], "links": {}, "clock": "", "cpus": len(self._place.cpus()), "tolerance": self.plan.tolerance, "imported": False,
-            "operators": {},
+            "operators": dict(self._operators),
         }  # fmt: skip
 
     def work(self, writer: SamplesWriter, record: dict[str, Any], files: Resolved, stop: StopRequest, display: Listener, budget: Budget) -> Run:
         for what in network.sweep():
             display.note(f"removed leftovers of a killed run: {what}")
         plan = self.plan
+        with stop.at_once():
+            inputs = {kind: self._place.place([Path(file) for file in paths]) for kind, paths in files.for_job().items()}
         setting = Setting(
-            self._place, self._peer, stop, display, plan.silence, plan.seed, plan.arguments, plan.destination_mac, plan.memory.huge_pages
+            self._place, self._peer, stop, display, plan.silence, plan.seed, plan.arguments, plan.destination_mac, plan.memory.huge_pages, inputs
         )
         return Run(writer, plan, setting, record, stop, display, budget)
 
@@ -72,14 +84,18 @@ def drafts(plan: Plan, where: Where, request: Request, opened: contextlib.ExitSt
     for index, name in enumerate(plan.target):
         place = _opened(name, where, ("target", index), opened)
         hello = _hello(place)
-        found.append(Draft(plan, place, peer, hello, points.points(plan, place, plan.peer, hello["catalog"])))
+        operators: dict[str, Any] = {}
+        if plan.operators:
+            run, able = fitting.candidates(plan.operators, request.results, name, hello["machine"])
+            operators = {"run": run, "candidates": [one.record() for one in able]}
+        found.append(Draft(plan, place, peer, hello, points.points(plan, place, plan.peer, hello["catalog"]), operators))
     return found
 
 
 def draft_again(plan: Plan, where: Where, record: Mapping[str, Any], request: Request, opened: contextlib.ExitStack) -> Draft:
     """Return what is needed to continue the run of ``record``. Its target stays open until ``opened`` closes. @raises UserError"""
     place = _opened(record["target"], where, ("target",), opened)
-    return Draft(plan, place, _peer(plan, where, opened), _hello(place), [])
+    return Draft(plan, place, _peer(plan, where, opened), _hello(place), [], record["operators"])
 
 
 def _peer(plan: Plan, where: Where, opened: contextlib.ExitStack) -> Target | None:

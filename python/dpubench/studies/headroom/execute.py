@@ -7,18 +7,23 @@ import itertools
 import random
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from statistics import fmean, median
 from typing import Any, Final
 
 from dpubench import programs
+from dpubench.analysis import statistics
+from dpubench.analysis.model import Interval
 from dpubench.run.listener import Listener
 from dpubench.run.work import Budget
-from dpubench.studies.headroom import model, rounds
-from dpubench.studies.headroom.model import Limit, Selection, Tried
+from dpubench.studies.headroom import fitting, model, rounds
+from dpubench.studies.headroom.fitting import Candidate
+from dpubench.studies.headroom.model import Fit, Limit, Selection, Tried
 from dpubench.studies.headroom.plan import Plan, wanted_gbps
 from dpubench.studies.headroom.points import largest_packet
 from dpubench.studies.headroom.search import Configured, Edge, Search, pacing_limit_ns, rising, smallest_of_the_best
 from dpubench.studies.headroom.session import Session, SessionFault, Setting, Spec, Trial
+from dpubench.studies.measured import rounds as measured_rounds
 from dpubench.studies.measured.execute import MeasuredRun, PointFailed
 from dpubench.studies.measured.rounds import FiguresWriter
 from dpubench.workers.process import StopRequest
@@ -37,6 +42,8 @@ MOST_LOST: Final = 0.01
 #: A trial whose threads had their CPUs for less than this share of its time is tried again, this often at most.
 _HAD_CPU: Final = 0.95
 _ATTEMPTS: Final = 3
+#: Fresh processes in which an operator runs inside the transmit loop.
+_PROCESSES: Final = 3
 #: Trials without delay before a search, whose mean is the highest rate.
 _REFERENCES: Final = 3
 #: Bursts with a delay that a trial holds at least.
@@ -144,9 +151,11 @@ class Run(MeasuredRun):
                     # Every figure is kept by now. A program that ends badly is told, and costs no point.
                     with contextlib.suppress(SessionFault):
                         session.end()
-                return done
         finally:
             self._sessions.clear()
+        if not done:
+            self._set_operators()
+        return done
 
     def measure(self, point: str, parameters: dict[str, str], number: int) -> dict[str, float]:
         """Return the figures of ``point`` in round ``number``. @raises PointFailed, Interrupted"""
@@ -190,6 +199,67 @@ class Run(MeasuredRun):
             before = after
             self._keep_sample(number, point, rate, peak, trial, delay_ns)
         return figures(chosen, search.edge(), trials, references, wanted, session.opened.get("ghz_estimate"), len(self.setting.sender.cpus()), peak)
+
+    # --- operators on what is left
+
+    def _set_operators(self) -> None:
+        """Set the operators of the plan's run against what each point leaves, and check some inside the transmit loop. Done once, at the end."""
+        found = [Candidate.of(entry) for entry in self.record["operators"].get("candidates", [])]
+        if not found or "fits" in self.record["operators"]:
+            return
+        values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for row in measured_rounds.read(self.writer.path):
+            values[row["point"]][row["quantity"]].append(row["value"])
+        fits: dict[str, list[Fit]] = {}
+        checked: dict[tuple[Key, str, str, str], Interval | None] = {}
+        self.stage("operators inside the transmit loop", 0, max(self.budget.left_s(), 0.0))
+        for name in self._open():
+            if model.LEFT_NS not in values[name]:
+                continue
+            key = self._key(self._points[name]["parameters"])
+            chosen, of = self._chosen[key], values[name]
+            left = statistics.linear_interval_of_rounds(of[model.LEFT_NS])
+            judged = [(one, fitting.verdict(one, left)) for one in fitting.for_packets(found, chosen.size)]
+            able = [(one, said) for one, said in judged if not set(one.inputs) - self.setting.inputs.keys()]
+            wanted = fitting.to_check(able)
+            fits[name] = []
+            for one, said in judged:
+                predicted, seen = None, None
+                if one in wanted:
+                    predicted = fitting.predicted_gbps(
+                        chosen.size, chosen.threads, chosen.burst, fmean(of[model.BURST]) * 1e3, fmean(of[model.PEAK_RATE]), one.ns
+                    )
+                    which = (key, one.operator, one.engine, one.words)
+                    if which not in checked:
+                        checked[which] = self._in_the_loop(chosen, one, fmean(of[model.PEAK_RATE]))
+                    seen = checked[which]
+                interval = (None, None, None) if seen is None else (seen.value, seen.low, seen.high)
+                fits[name].append(
+                    Fit(one.operator, one.engine, one.words, one.ns, one.low_ns, one.high_ns, said, None if seen is None else predicted, *interval)
+                )
+        self.record["operators"]["fits"] = {name: [asdict(fit) for fit in of_point] for name, of_point in fits.items()}
+
+    def _in_the_loop(self, chosen: Selection, one: Candidate, peak: float) -> Interval | None:
+        """Return the rate with an operator after each burst, over fresh processes. None: its engine cannot run there, which is recorded."""
+        free = Spec(chosen.size, chosen.threads, chosen.burst, chosen.reuse, self.plan.trial)
+        job = {"name": one.operator, "engine": one.engine, "params": one.params}
+        rates = []
+        try:
+            for _ in range(_PROCESSES):
+                with Session(self.setting, chosen.backend, largest_packet(self.plan.sizes, chosen.size), chosen.threads, job) as session:
+                    session.trial(free)
+                    before, ratios = undisturbed(session, free), []
+                    for _ in range(_REFERENCES):
+                        trial = undisturbed(session, replace(free, delay="operator"))
+                        after = undisturbed(session, free)
+                        ratios.append(trial.gbps / ((before.gbps + after.gbps) / 2))
+                        before = after
+                    rates.append(fmean(ratios) * peak)
+                    session.end()
+        except (SessionFault, ZeroDivisionError) as fault:
+            self.journal.warn({"code": "operator-unchecked", "message": f"{one.operator} by {one.engine} in {chosen.backend}: {fault}"})
+            return None
+        return fitting.interval_of(rates)
 
     def _keep_sample(self, number: int, point: str, rate: float, peak: float, trial: Trial, delay_ns: float) -> None:
         of = {

@@ -23,12 +23,12 @@ from typing import Any, Final
 
 from dpubench.analysis.digits import significant
 from dpubench.errors import UserError
-from dpubench.plans.quantities import format_bytes, format_rate
+from dpubench.plans.quantities import format_rate
 from dpubench.run.importing import File, Imported, Member
 from dpubench.storage.runs import Event, now_utc
 from dpubench.studies.headroom import model, rounds
 from dpubench.studies.headroom.model import Selection, Tried
-from dpubench.studies.headroom.plan import PEAK, Plan
+from dpubench.studies.headroom.plan import PEAK, Plan, packet_text
 from dpubench.studies.headroom.search import Configured, Edge, edge_of, pacing_limit_ns, rising, smallest_of_the_best
 
 _NUMBERS: Final = ("packet_bytes", "threads", "burst", "clone_skb", "delay_ns")
@@ -175,7 +175,7 @@ def selections(rows: Sequence[Row], tolerance: float = TOLERANCE) -> list[Select
         line = max(r.line_gbps for r in of.values())
         limit: model.Limit = "line" if line and best.rate >= _AT_LINE * line else "unknown"
         tried = [Tried(r.threads, r.burst, r.gbps, 0.0, 0.0) for r in of.values()]
-        found.append(Selection(_BACKEND, size, reuse, best.threads, best.burst, best.rate, limit, rising(rates, tolerance), tried))
+        found.append(Selection(_BACKEND, size, reuse, best.threads, best.burst, best.rate, limit, rising(rates, tolerance), tried, line))
     return found
 
 
@@ -249,7 +249,7 @@ def imported(files: Sequence[File]) -> Imported:
     rows = [row for found in of.values() for row in found]
     plan = Plan.model_validate({
         "study": "headroom", "plan": "imported", "summary": "measured elsewhere", "backends": [_BACKEND],
-        "sizes": [format_bytes(max(size, 66)) for size in sorted({row.size for row in rows})], "works": ["spacing"],
+        "sizes": [packet_text(max(size, 66)) for size in sorted({row.size for row in rows})], "works": ["spacing"],
         "threads": sorted({row.threads for row in rows}), "bursts": sorted({min(row.burst, 256) for row in rows}),
         "reuse": sorted({row.reuse for row in rows}), "target": list(of),
     })  # fmt: skip
@@ -278,7 +278,7 @@ def _parameters(finding: Finding) -> dict[str, str]:
 
 
 def _id(finding: Finding) -> str:
-    what = f"{format_bytes(finding.size)}/t{finding.threads}/b{finding.burst}/reuse={finding.reuse}"
+    what = f"{packet_text(finding.size)}/t{finding.threads}/b{finding.burst}/reuse={finding.reuse}"
     return f"{_BACKEND}/{what}/spacing/{finding.rate.replace('/', 'p')}"
 
 
@@ -305,7 +305,7 @@ def _warnings(finding: Finding) -> Iterator[dict[str, str]]:
     choices = "; ".join(f"{significant(p.gbps)} Gb/s ({p.of}{f', ±{significant(p.std_gbps)}' if p.std_gbps else ''})" for p in finding.peaks)
     yield {"code": "peak-choice", "point": _id(finding), "message": f"{100 * least:.1f} to {100 * most:.1f} % is left, by the peak: {choices}"}
     if finding.edge.is_paced:
-        bits = f"{finding.threads} threads with bursts of {finding.burst} packets of {format_bytes(finding.size)}"
+        bits = f"{finding.threads} threads with bursts of {finding.burst} packets of {packet_text(finding.size)}"
         spacing, rate = significant(finding.edge.delay_ns / 1e3), significant(finding.wanted_gbps)
         message = f"{bits} every {spacing} us are {rate} Gb/s, whatever the CPU does"
         yield {"code": "pacing-limit", "point": _id(finding), "message": message}

@@ -63,6 +63,7 @@ class Selection:
     limit: Limit
     is_rising: bool  #: whether the largest number of threads reached a higher rate than fewer
     tried: list[Tried]
+    line_gbps: float = 0.0  #: rate of the line, as far as a table tells it; 0: not known
 
     def record(self) -> dict[str, Any]:
         return asdict(self)

@@ -39,6 +39,11 @@ def rate_word(value: object) -> str:
 Rate = Annotated[str, BeforeValidator(rate_word)]
 
 
+def packet_text(size: int) -> str:
+    """Return a packet's size as people who know packets write it: ``1024B`` and not ``1KiB``."""
+    return f"{size}B"
+
+
 def wanted_gbps(rate: str, peak_gbps: float) -> float:
     """Return a rate of a plan in Gb/s, where the peak is ``peak_gbps``."""
     if rate == PEAK:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dpubench.plans.quantities import format_bytes
 from dpubench.studies.headroom import links
-from dpubench.studies.headroom.plan import Plan
+from dpubench.studies.headroom.plan import Plan, packet_text
 from dpubench.studies.measured.model import Point
 from dpubench.targets import Target
 
@@ -38,7 +37,7 @@ def _points(plan: Plan, target: Target, peer: str, catalog: Mapping[str, object]
 def point_id(parameters: Mapping[str, str]) -> str:
     """Return the id of the point of these parameters: ``memif/128B/spin/peak``."""
     reuse = [f"reuse={parameters['reuse']}"] if "reuse" in parameters else []
-    return "/".join([parameters["backend"], format_bytes(int(parameters["size"])), *reuse, parameters["work"], parameters["rate"].replace("/", "p")])
+    return "/".join([parameters["backend"], packet_text(int(parameters["size"])), *reuse, parameters["work"], parameters["rate"].replace("/", "p")])
 
 
 def largest_packet(sizes: Sequence[int], size: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dpubench import network, programs
+from dpubench import network, programs, schemas
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
@@ -17,7 +17,6 @@ from dpubench.targets import Target
 from dpubench.workers.checks import parse_headroom_event
 from dpubench.workers.process import StopRequest, Worker, WorkerFault
 
-JOB: Final = "dpubench.headroom-job/1"
 MAX_TRIAL: Final = 65_535
 #: Longest time of a session in seconds.
 _SESSION_S: Final = 3600.0
@@ -199,7 +198,8 @@ class Session:
         pools = 1 if role == "sink" else self.threads + 1
         room = (self.max_packet // _MOST_ROUNDED + 2) * _MOST_ROUNDED + _BUFFER_EXTRA
         job = {
-            "schema": JOB, "role": role, "seed": setting.seed, "time_limit_s": _SESSION_S, "backend": dict(backend), "threads": self.threads,
+            "schema": schemas.HEADROOM_JOB, "role": role, "seed": setting.seed, "time_limit_s": _SESSION_S, "backend": dict(backend),
+            "threads": self.threads,
             "memory": {"huge_pages": setting.huge_pages, "mb": _LEAST_MB + pools * _POOL_PACKETS * room // 2**20},
             "cpus": at.cpus()[-1:] if role == "sink" else setting.sender_cpus(self.backend), "max_packet": self.max_packet,
             "destination_mac": setting.destination_mac,

@@ -44,6 +44,8 @@ def _summary(run: RunDirectory, base: measured.RunSummary) -> RunSummary:
         selections = [Selection.of(entry) for entry in record["selections"]]
         given = {str(entry["id"]): entry.get("given", {}) for entry in record["points"]}
         points = [_point(p, beside[p.id], samples[p.id], given[p.id], selections) for p in base.points]
+        for point in points:
+            point.fits = fits_of(record, point.id)
         head = {f.name: getattr(base, f.name) for f in fields(base) if f.name not in ("points", "warnings")}
         # The base has told widespread warnings of points once for the run. Those of this study come on top.
         found = warnings.of_the_run([*base.warnings, *(w for p in points for w in p.warnings if w not in base.warnings)], points)
@@ -62,6 +64,7 @@ def _point(
 ) -> PointSummary:  # fmt: skip
     point = PointSummary(**{f.name: getattr(base, f.name) for f in fields(base)})
     if given:
+        point.converged = True  # nothing here is an estimate that more rounds would sharpen
         point.figures = {name: Interval(*triple) for name, triple in given.items()}
         point.samples = _over_delay(samples)
         point.wanted_gbps = given[model.RATE][0] if model.RATE in given else None

@@ -8,9 +8,9 @@ from typing import Final
 from dpubench.analysis.digits import significant
 from dpubench.analysis.model import Interval
 from dpubench.analysis.tables import count, cpus_text, failure_line, section, table, warning_lines
-from dpubench.plans.quantities import format_bytes
 from dpubench.studies.headroom import model
 from dpubench.studies.headroom.model import Limit, PointSummary, RunSummary, Selection
+from dpubench.studies.headroom.plan import packet_text
 from dpubench.studies.measured import text as measured
 from dpubench.studies.measured.model import Quantity
 from dpubench.studies.measured.text import interval_text
@@ -49,7 +49,7 @@ def _shown(run: RunSummary) -> list[str]:
 
 def notes(run: RunSummary) -> list[str]:
     """Return what the warnings of single points say of them, some of them."""
-    told = [f"{w.point}: {w.message}" for w in run.warnings if w.point and w.message and w.code not in ("few-rounds", "not-converged")]
+    told = [f"{w.point}: {w.code}, {w.message}" for w in run.warnings if w.point and w.message and w.code not in ("few-rounds", "not-converged")]
     return told[:_NOTES] + ([f"... and {len(told) - _NOTES} more, in the report"] if len(told) > _NOTES else [])
 
 
@@ -58,7 +58,7 @@ def selection_table(run: RunSummary) -> str:
     header = ("back-end", "packet", "highest rate (Gb/s)", "Mpps", "threads", "burst", "limited by")
     rows = [
         (
-            s.backend, format_bytes(s.size) + (f" x{s.reuse}" if s.reuse > 1 else ""), significant(s.gbps), significant(s.gbps * 1e3 / (8 * s.size)),
+            s.backend, packet_text(s.size) + (f" x{s.reuse}" if s.reuse > 1 else ""), significant(s.gbps), significant(s.gbps * 1e3 / (8 * s.size)),
             str(s.threads), str(s.burst), limit_words(s),
         )
         for s in run.selections
@@ -69,7 +69,10 @@ def selection_table(run: RunSummary) -> str:
 def limit_words(selection: Selection) -> str:
     """Return what limits a rate, in words."""
     rising = "; more threads might reach more" if selection.limit == "generator" and selection.is_rising else ""
-    return LIMITS[selection.limit] + rising
+    words = LIMITS[selection.limit] + rising
+    if not selection.line_gbps:
+        return words
+    return f"{words}; {100 * selection.gbps / selection.line_gbps:.0f} % of the line's {significant(selection.line_gbps)} Gb/s"
 
 
 def points_table(run: RunSummary, points: Sequence[PointSummary]) -> str:
@@ -78,7 +81,7 @@ def points_table(run: RunSummary, points: Sequence[PointSummary]) -> str:
     header = ("back-end", "packet", "rate", "work", *(f"{q.title} ({q.unit})" for q in shown), "remarks")
     rows = [
         (
-            p.backend, format_bytes(int(p.parameters["size"])), p.parameters["rate"], p.work,
+            p.backend, packet_text(int(p.parameters["size"])), p.parameters["rate"], p.work,
             *(interval_text(p.figures.get(q.name)) for q in shown), measured.remarks(p),
         )
         for p in points
@@ -110,7 +113,7 @@ def left_sentence(run: RunSummary, point: PointSummary) -> str:
     estimated = " estimated" if run.clock == "estimated" else ""
     also = f" ({significant(cycles.value)}{estimated} cycles)" if cycles is not None else ""
     rate = significant(point.wanted_gbps or point.figures[model.RATE].value)
-    size = format_bytes(int(point.parameters["size"]))
+    size = packet_text(int(point.parameters["size"]))
     return f"at {rate} Gb/s of {size} packets, {point.backend} on {run.target} has {significant(left.value)} ns{also} per packet left ({point.work})"
 
 

@@ -62,6 +62,12 @@ KINDS: Final = (
         "run on a machine with a smaller cache, or compare with the cache-resident work",
     ),
     WarningKind(
+        "operator-unchecked",
+        2,
+        "an operator could not be run inside the transmit loop: whether it fits is predicted alone",
+        "the message has the reason",
+    ),
+    WarningKind(
         "receive-work",
         4,
         "the kernel received packets on the CPU that sent them: the time per burst includes it",

@@ -19,7 +19,7 @@ import pytest
 from conftest import ROOT
 from dpubench import network, programs, schemas
 from dpubench.studies.headroom import links
-from dpubench.studies.headroom.session import account_fault
+from dpubench.studies.headroom.session import Spec, account_fault
 from dpubench.studies.measured import rounds
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -178,3 +178,34 @@ def test_links_say_what_they_need() -> None:
         assert ends.sink is None, "without a peer nobody receives there"
     with links.joined("udp", {"local": "10.0.0.1:5", "peer": "10.0.0.2:6"}, 1514, 1, is_here=True, peer="far") as ends:
         assert ends.sink is not None and ends.sink["arguments"]["local"] == "10.0.0.2:6"
+
+
+def test_jobs_and_commands_keep_the_schema() -> None:
+    job = {
+        "schema": schemas.HEADROOM_JOB, "role": "sender", "seed": 1, "time_limit_s": 60, "threads": 2, "cpus": [0], "max_packet": 1514,
+        "memory": {"huge_pages": False, "mb": 256}, "destination_mac": "02:00:00:00:00:02",
+        "backend": {"kind": "port", "port": "null", "role": "client", "arguments": {}},
+        "operator": {"name": "crc", "engine": "portable", "params": {"size": "1024"}}, "inputs": {}, "cache_dir": "/tmp",
+    }  # fmt: skip
+    assert schemas.fault("headroom-job", job) == ""
+    trial = Spec(128, 1, 8, 1, 0.001, "spacing", 1000.0).job(1)
+    for command in ({"trial": trial}, {"begin": 1}, {"collect": 1, "expected": 2}, {"end": True}):
+        assert schemas.fault("headroom-job", command, "command") == ""
+    assert schemas.fault("headroom-job", {"trial": {**trial, "delay": "sleep"}}, "command")
+    told = spoken(
+        {key: value for key, value in job.items() if key != "operator"}, [{"trial": trial}, {"trial": {"size": 1}}, {"begin": 1}, {"end": True}]
+    )
+    assert [event["event"] for event in told if event["event"] != "progress"] == ["hello", "opened", "sent", "failure", "failure", "done"]
+    assert [schemas.fault("event", event) for event in told] == [""] * len(told)
+    faults = [event["message"] for event in told if event["event"] == "failure"]
+    assert "/trial/size: must be a whole number from 66 to 65549" in faults[0] and "begin is for a sink" in faults[1]
+    refused = spoken({**job, "threads": 0, "backend": {"kind": "smoke"}}, [])
+    assert refused[-1]["event"] == "failure" and "/threads" in refused[-1]["message"] and "/backend/kind" in refused[-1]["message"]
+
+
+def spoken(job: dict[str, Any], commands: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the events of the program for a job and commands."""
+    program = programs.directory() / programs.HEADROOM
+    given = "\n".join(map(json.dumps, [job, *commands])) + "\n"
+    done = subprocess.run([program], input=given, capture_output=True, text=True, timeout=60, check=False)
+    return [json.loads(line) for line in done.stdout.splitlines()]

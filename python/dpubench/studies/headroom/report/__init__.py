@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench.plans.quantities import format_bytes
 from dpubench.report import frame
 from dpubench.report.figures import rounded, triple
 from dpubench.studies.headroom import model, text
 from dpubench.studies.headroom.model import PointSummary, RunSummary
+from dpubench.studies.headroom.plan import packet_text
 from dpubench.studies.measured import report as measured
 from dpubench.studies.measured.text import remarks
 
@@ -28,7 +28,7 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
     found = [run for part in page.parts for run in runs if run is part.run]
     page.data = {"study": "headroom", "runs": [_data(run) for run in found]}
     filters: dict[str, Callable[..., Any]] = {
-        "bytes": lambda size: format_bytes(int(size)), "limit_words": text.limit_words, "remarks": remarks, "mpps": _mpps,
+        "bytes": lambda size: packet_text(int(size)), "limit_words": text.limit_words, "remarks": remarks, "mpps": _mpps,
         "fit_lines": text.fit_lines, "shown_quantities": text.shown_quantities,
     }  # fmt: skip
     frame.save(frame.render(page, page.all_runs[0].version, HERE, filters), output)
@@ -62,7 +62,7 @@ def _setting(point: PointSummary) -> str:
     own = point.parameters
     more = [f"{own['threads']} threads, bursts of {own['burst']}"] if "threads" in own else []
     more += [f"each packet sent {own['reuse']} times"] if own.get("reuse", "1") != "1" else []
-    return ", ".join([own["backend"], f"{format_bytes(int(own['size']))}", *more, f"rate {own['rate']}"])
+    return ", ".join([own["backend"], packet_text(int(own["size"])), *more, f"rate {own['rate']}"])
 
 
 def _series(point: PointSummary) -> str:
