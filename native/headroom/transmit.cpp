@@ -176,7 +176,8 @@ Sent Transmitter::trial(const TrialSpec& spec) {
   if (is_work) {
     calibrate(spec.delay);
     const double step_ns = step_ns_[static_cast<std::size_t>(spec.delay) - static_cast<std::size_t>(Delay::kSpin)];
-    steps = static_cast<std::uint64_t>(spec.delay_ns / step_ns + 0.5);
+    // One step at least: a load from memory takes longer than the shortest delays. The time that it takes is what counts.
+    steps = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(spec.delay_ns / step_ns + 0.5));
   }
   const WalkTable* const table = is_work ? table_of(spec.delay) : nullptr;
   const unsigned n = spec.threads;
@@ -189,7 +190,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
   team_.run([&](unsigned thread) {
     if (thread >= n) return;
     std::unique_ptr<Insertion> own;
-    if (is_work && steps > 0) own = std::make_unique<Steps>(spec.delay, table, thread, steps);
+    if (is_work) own = std::make_unique<Steps>(spec.delay, table, thread, steps);
     Insertion* const insertion = spec.delay == Delay::kOperator ? operators_[thread].get() : own.get();
     Outlet& outlet = *outlets_[thread];
     try {
@@ -214,10 +215,12 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     own_sent.bursts = loop.bursts;
     own_sent.refusals = loop.refusals;
     own_sent.number_sum = sum_of_numbers(loop.packets, spec.reuse);
-    own_sent.burst_ns = clock_.to_ns(loop.burst_time);
+    // Each of the two times holds one reading of the clock per burst, which is neither transmission nor work.
+    const double readings_ns = static_cast<double>(loop.bursts) * clock_.overhead_ns();
+    own_sent.burst_ns = std::max(0.0, clock_.to_ns(loop.burst_time) - readings_ns);
     own_sent.blocked_ns = clock_.to_ns(loop.blocked);
     own_sent.waited_ns = clock_.to_ns(loop.waited);
-    own_sent.inserted_ns = clock_.to_ns(loop.inserted);
+    own_sent.inserted_ns = insertion == nullptr ? 0 : std::max(0.0, clock_.to_ns(loop.inserted) - readings_ns);
     own_sent.cpu_ns = cpu_after - cpu_before;
     if (cycles_before && cycles_after) own_sent.core_cycles = measure::cycles_between(*cycles_before, *cycles_after);
     first[thread] = loop.first;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -35,6 +36,7 @@ PACED: Final = "paced"
 ON_CPU: Final = "on_cpu"
 LOST: Final = "lost"
 IN_CACHE: Final = "in_cache"
+CUT_SHORT: Final = "cut_short"
 #: A device that takes nothing for more than this share of the threads' time is at its limit.
 _BLOCKED: Final = 0.02
 #: A larger share of lost packets is told.
@@ -46,6 +48,8 @@ _ATTEMPTS: Final = 3
 _PROCESSES: Final = 3
 #: Trials without delay before a search, whose mean is the highest rate.
 _REFERENCES: Final = 3
+#: Delays that a search samples, whatever the budget: the first pass, and the first steps towards the edge.
+_LEAST_DELAYS: Final = 13
 #: Bursts with a delay that a trial holds at least.
 _LEAST_BURSTS: Final = 25
 
@@ -65,6 +69,7 @@ class Run(MeasuredRun):
         self._chosen = {(s.backend, s.size, s.reuse): s for s in map(Selection.of, record["selections"])}
         self._sessions: dict[tuple[str, int], Session] = {}
         self._open_sessions = contextlib.ExitStack()
+        self._allowance_s = 0.0  #: time of a search, so that all that are owed fit the budget
 
     def _take(self, row: dict[str, Any]) -> None:
         # Samples and what the analysis alone reads are no quantities.
@@ -144,6 +149,8 @@ class Run(MeasuredRun):
 
     def _round(self) -> bool:
         """Measure a round with fresh processes: one pair for each back-end and class of packet sizes, idle but for their own trials."""
+        owed = sum(max(self.plan.rounds.min - len(self._values.get(name, {})), 1) for name in self._active())
+        self._allowance_s = max(self.budget.left_s(), 0.0) / max(owed, 1)
         try:
             with self._open_sessions:
                 done = super()._round()
@@ -185,7 +192,8 @@ class Run(MeasuredRun):
         search = Search(limit_ns, (1 - self.plan.tolerance) * wanted, self.plan.resolution)
         trials: dict[float, list[Trial]] = defaultdict(list)
         before = references[-1]
-        while (delay_ns := search.next()) is not None:
+        given_up = time.monotonic() + self._allowance_s
+        while (delay_ns := search.next()) is not None and (len(trials) < _LEAST_DELAYS or time.monotonic() < given_up):
             self.stop.check()
             duration = max(self.plan.trial, _LEAST_BURSTS * delay_ns * 1e-9)
             trial = undisturbed(session, Spec(free.size, free.threads, free.burst, free.reuse, duration, work, delay_ns))
@@ -198,7 +206,8 @@ class Run(MeasuredRun):
             references.append(after)
             before = after
             self._keep_sample(number, point, rate, peak, trial, delay_ns)
-        return figures(chosen, search.edge(), trials, references, wanted, session.opened.get("ghz_estimate"), len(self.setting.sender.cpus()), peak)
+        found = figures(chosen, search.edge(), trials, references, wanted, session.opened.get("ghz_estimate"), len(self.setting.sender.cpus()), peak)
+        return found | {CUT_SHORT: float(search.next() is not None)}
 
     # --- operators on what is left
 

@@ -91,6 +91,8 @@ def _warnings(point: PointSummary, beside: Mapping[str, Sequence[float]], chosen
     if 2 * len(falls) >= len(beside[execute.FIRST_FALL]):
         message = f"in {len(falls)} of {len(beside[execute.FIRST_FALL])} rounds; it fell first at {median(falls):.3g} us"
         found.append(Warning_("not-monotone", message, point.id))
+    if 2 * sum(beside[execute.CUT_SHORT]) >= len(beside[execute.CUT_SHORT]):
+        found.append(Warning_("coarse-edge", "", point.id))
     if 2 * sum(beside[execute.PACED]) >= len(beside[execute.PACED]):
         found.append(Warning_("pacing-limit", "", point.id))
     if chosen is not None and chosen.limit == "generator" and point.parameters["rate"] == PEAK:

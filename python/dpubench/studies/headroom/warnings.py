@@ -20,6 +20,12 @@ KINDS: Final = (
         "read the figure of the rate over the delay; use a delay that the figure shows to hold",
     ),
     WarningKind(
+        "coarse-edge",
+        3,
+        "the budget ended searches before the edge was known to the resolution of the plan",
+        "raise the budget, or ask for fewer points",
+    ),
+    WarningKind(
         "pacing-limit",
         2,
         "the edge is the pacing limit itself: it follows from threads, burst, packet size and rate, and says nothing of the CPU",
