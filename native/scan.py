@@ -9,6 +9,8 @@ Prints one line per source file, with fields separated by '|' (paths relative to
     datapath|<file>                  of the end-to-end study's programs; a port kind or a workload is one of them
     datapath-module|<workload>|<file>|...   an engine of a workload's stage that needs its own library; fields as of `module`
     datapath-test|<file>
+    headroom|<file>                  of study headroom's program
+    headroom-test|<file>
     cores|<file>                     of the processor model
     cores-test|<file>
     applications|<file>              common code of the whole applications
@@ -80,6 +82,8 @@ def main() -> None:
         print(describe("", path, ""))
     for path in sorted((NATIVE / "datapath").rglob("*.cpp")):
         print(describe_datapath(path))
+    for path in sorted((NATIVE / "headroom").glob("*.cpp")):
+        print(f"headroom{'-test' if path.name.endswith('_test.cpp') else ''}|{os.path.relpath(path, NATIVE)}")
     for path in sorted((NATIVE / "cores").rglob("*.cpp")):
         print(f"cores{'-test' if path.name.endswith('_test.cpp') else ''}|{os.path.relpath(path, NATIVE)}")
     for path in sorted((NATIVE / "applications").glob("*.cpp")):

@@ -1,4 +1,4 @@
-// The frame of programs that take commands after their job: dpubench-server and dpubench-traffic.
+// The frame of programs that take commands after their job: dpubench-server, dpubench-traffic and dpubench-headroom.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class SessionProgram : public Program {
 
  protected:
   void begin() final { commands_.emplace(STDIN_FILENO); }
-  [[nodiscard]] nlohmann::json catalog(const EngineCatalog& engines) const final {
+  [[nodiscard]] nlohmann::json catalog(const EngineCatalog& engines) const override {
     return {{"workloads", datapath::workload_catalog(engines)}, {"ports", datapath::port_catalog()}};
   }
   int run(const EngineCatalog& engines, protocol::EventWriter& events, int out_fd) final;

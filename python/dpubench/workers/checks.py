@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dpubench import schemas, wire
 
@@ -14,6 +14,8 @@ Event = dict[str, Any]
 _ADDED = frozenset({"layout"})
 #: Events of dpubench-server and dpubench-traffic.
 _OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready", "begun", "filled", "trial", "served", "checked", "done"})
+#: Events of dpubench-headroom.
+_OF_HEADROOM: Final = frozenset({"hello", "progress", "warning", "failure", "opened", "begun", "sent", "counted", "done"})
 #: Events of dpubench-cores.
 _OF_THE_MODEL = frozenset({"hello", "progress", "failure", "checked", "result", "done"})
 #: Events of dpubench-tool.
@@ -122,6 +124,17 @@ def _one_of(kinds: frozenset[str], line: bytes) -> Event:
     event = _decoded(line)
     kind = event["event"]
     if kind not in kinds:
+        raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
+    if fault := schemas.fault("event", event, kind):
+        raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
+    return event
+
+
+def parse_headroom_event(line: bytes) -> Event:
+    """Return the event of ``dpubench-headroom`` in a line. @raises Rubbish with the line's fault"""
+    event = _decoded(line)
+    kind = event["event"]
+    if kind not in _OF_HEADROOM:
         raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
     if fault := schemas.fault("event", event, kind):
         raise Rubbish(f"a {kind} event that breaks the contract: {fault}")

@@ -23,7 +23,7 @@ MAX_EVENTS_PER_S: Final = 100_000
 #: A flood of events that are checked more slowly than they come never reaches the rate above. No honest program sends so many between results.
 MAX_EVENTS_WITHOUT_RESULT: Final = 20_000
 #: Events that are the result of some work.
-RESULTS: Final = ("window", "trial", "served", "checked", "result", "cpu", "ended")
+RESULTS: Final = ("window", "trial", "served", "checked", "sent", "counted", "result", "cpu", "ended")
 STDERR_KEPT_BYTES: Final = 8192
 #: Exit statuses of a program that reported its failures by events.
 _GOOD_STATUSES: Final = (0, 1, 4)

@@ -13,7 +13,7 @@ from dpubench.analysis.model import Quantity
 from dpubench.plans.model import MeasuredPlan
 from dpubench.run.listener import Listener
 from dpubench.run.work import Budget, Work
-from dpubench.storage.runs import now_utc
+from dpubench.storage.runs import Event, RoundWriter, now_utc
 from dpubench.studies.measured import rounds
 from dpubench.studies.measured.rounds import FiguresWriter
 from dpubench.workers.process import StopRequest
@@ -43,6 +43,7 @@ class MeasuredRun(Work):
         self._decides: dict[str, str] = {}  #: point -> the first of the run's quantities that it has
         self._values: dict[str, dict[int, float]] = {}  #: point -> round -> value of that quantity
         self._round_s: list[float] = []
+        self._file: RoundWriter | None = None  #: the round under way
         for row in rounds.read(writer.path):
             self._take(row)
         self._number = 1 + max([r["number"] for r in record["rounds"]] + [n for values in self._values.values() for n in values], default=-1)
@@ -55,6 +56,11 @@ class MeasuredRun(Work):
             PointFailed: it gave none.
             Interrupted: a stop was asked for.
         """
+
+    def keep(self, row: Event) -> None:
+        """Keep a record that a study's writer knows beside the figures. Call it from :meth:`measure`."""
+        assert self._file is not None  # a round is under way
+        self._file.write(row)
 
     def has_results(self) -> bool:
         return bool(self._values)
@@ -97,7 +103,7 @@ class MeasuredRun(Work):
         random.Random(f"{self.plan.seed}/{self._number}").shuffle(active)
         self.stage(f"round {self._number + 1}, {len(active)} points", len(active), max(self.budget.left_s(), 0.0))
         begun, started, whole = time.monotonic(), now_utc(), False
-        file = self.writer.begin_round(self._number)
+        file = self._file = self.writer.begin_round(self._number)
         try:
             for name in active:
                 self.stop.check()

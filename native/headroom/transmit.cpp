@@ -1,0 +1,252 @@
+#include "headroom/transmit.hpp"
+
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace dpubench::headroom {
+namespace {
+
+using measure::Clock;
+
+/// Time in ns after the end of a trial for which a burst may still wait for room.
+constexpr double kGraceNs = 1e6;
+
+class Steps final : public Insertion {
+ public:
+  Steps(Delay kind, const WalkTable* table, unsigned thread, std::uint64_t steps) : work_(kind, table, thread), steps_(steps) {}
+  void after_burst(std::uint32_t /*packets*/) noexcept override { work_.do_steps(steps_); }
+
+ private:
+  Work work_;
+  std::uint64_t steps_;
+};
+
+/// Return the CPU time of the calling thread so far. getrusage(2) would split it up, but only as the ticks of the kernel saw it.
+double thread_cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+/// The loop of one thread. Times are in ticks of the clock.
+class Loop {
+ public:
+  Loop(const Clock& clock, Outlet& outlet, const TrialSpec& spec, Insertion* insertion)
+      : clock_(clock),
+        outlet_(outlet),
+        spec_(spec),
+        insertion_(insertion),
+        spacing_(spec.delay == Delay::kSpacing ? clock.from_ns(spec.delay_ns) : 0),
+        grace_(clock.from_ns(kGraceNs)) {}
+
+  void run(std::uint64_t deadline) noexcept {
+    std::uint64_t begin = clock_.ticks();
+    first = begin;
+    while (begin < deadline) {
+      const std::uint64_t sent = send_burst(begin, deadline + grace_);
+      std::uint64_t next = sent;
+      if (insertion_ != nullptr) {
+        insertion_->after_burst(spec_.burst);
+        next = clock_.ticks();
+        inserted += next - sent;
+      } else if (spacing_ != 0) {
+        while (next < begin + spacing_) next = clock_.ticks();
+        waited += next - sent;
+      }
+      ++bursts;
+      begin = next;
+    }
+    last = begin;
+  }
+
+  std::uint64_t packets = 0;
+  std::uint64_t bursts = 0;
+  std::uint64_t refusals = 0;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::uint64_t burst_time = 0;
+  std::uint64_t blocked = 0;
+  std::uint64_t waited = 0;
+  std::uint64_t inserted = 0;
+
+ private:
+  /// Send a whole burst, or give up at `limit`. @return the time at its end
+  std::uint64_t send_burst(std::uint64_t begin, std::uint64_t limit) noexcept {
+    std::uint32_t taken = outlet_.send(spec_.burst);
+    packets += taken;
+    if (taken == spec_.burst) [[likely]] {
+      const std::uint64_t now = clock_.ticks();
+      burst_time += now - begin;
+      return now;
+    }
+    const std::uint64_t refused = clock_.ticks();
+    std::uint64_t now = refused;
+    while (taken < spec_.burst && now < limit) {
+      ++refusals;
+      const std::uint32_t more = outlet_.send(spec_.burst - taken);
+      packets += more;
+      taken += more;
+      now = clock_.ticks();
+    }
+    burst_time += refused - begin;
+    blocked += now - refused;
+    return now;
+  }
+
+  const Clock& clock_;
+  Outlet& outlet_;
+  const TrialSpec& spec_;
+  Insertion* insertion_;
+  const std::uint64_t spacing_;
+  const std::uint64_t grace_;
+};
+
+}  // namespace
+
+Transmitter::Transmitter(const HeadroomJob& job, Link& link)
+    : job_(job),
+      link_(link),
+      clock_(Clock::instance()),
+      team_(job.threads, job.cpus, job.seed),
+      outlets_(job.threads),
+      operators_(job.threads),
+      step_ns_(3) {
+  team_.run([&](unsigned thread) { outlets_[thread] = link_.open_outlet(thread); });
+  counters_ = measure::open_cycle_counters(team_);
+  if (counters_.empty()) {
+    team_.run([&](unsigned thread) {
+      if (thread == 0) static_cast<void>(measure::CycleCounter::open(cycles_fault_));
+    });
+  }
+  calibrate(Delay::kSpin);
+}
+
+Transmitter::~Transmitter() {
+  // Outlets and lanes belong to the threads that opened them.
+  team_.run([&](unsigned thread) {
+    operators_[thread].reset();
+    outlets_[thread].reset();
+  });
+}
+
+void Transmitter::on_thread(unsigned thread, const std::function<void()>& work) {
+  team_.run([&](unsigned each) {
+    if (each == thread) work();
+  });
+}
+
+void Transmitter::check(const TrialSpec& spec) const {
+  if (spec.threads > job_.threads) {
+    throw Error("a trial of " + std::to_string(spec.threads) + " threads: the job was opened for " +
+                std::to_string(job_.threads));
+  }
+  if (spec.size > job_.max_packet) {
+    throw Error("packets of " + std::to_string(spec.size) + " bytes: the job was opened for " + std::to_string(job_.max_packet) +
+                " at most (max_packet)");
+  }
+  if (spec.delay == Delay::kOperator && operators_[0] == nullptr) throw Error("delay operator: the job names no operator");
+}
+
+const WalkTable* Transmitter::table_of(Delay kind) {
+  if (kind == Delay::kSpin) return nullptr;
+  std::unique_ptr<WalkTable>& table = kind == Delay::kCache ? cache_ : memory_;
+  if (table == nullptr) {
+    table = std::make_unique<WalkTable>(kind == Delay::kCache ? cache_table_bytes() : memory_table_bytes(), job_.seed);
+  }
+  return table.get();
+}
+
+void Transmitter::calibrate(Delay kind) {
+  double& step_ns = step_ns_.at(static_cast<std::size_t>(kind) - static_cast<std::size_t>(Delay::kSpin));
+  if (step_ns > 0) return;
+  const WalkTable* const table = table_of(kind);
+  on_thread(0, [&] { step_ns = Work(kind, table, 0).calibrate(clock_); });
+}
+
+Sent Transmitter::trial(const TrialSpec& spec) {
+  check(spec);
+  std::uint64_t steps = 0;
+  const bool is_work = spec.delay == Delay::kSpin || spec.delay == Delay::kCache || spec.delay == Delay::kMemory;
+  if (is_work) {
+    calibrate(spec.delay);
+    const double step_ns = step_ns_[static_cast<std::size_t>(spec.delay) - static_cast<std::size_t>(Delay::kSpin)];
+    // One step at least: a load from memory takes longer than the shortest delays. The time that it takes is what counts.
+    steps = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(spec.delay_ns / step_ns + 0.5));
+  }
+  const WalkTable* const table = is_work ? table_of(spec.delay) : nullptr;
+  const unsigned n = spec.threads;
+  std::vector<Sent> sent(n);
+  std::vector<std::string> faults(n);
+  std::vector<std::uint64_t> first(n);
+  std::vector<std::uint64_t> last(n);
+  std::atomic<unsigned> ready = 0;
+  std::atomic<bool> broken = false;
+  team_.run([&](unsigned thread) {
+    if (thread >= n) return;
+    std::unique_ptr<Insertion> own;
+    if (is_work) own = std::make_unique<Steps>(spec.delay, table, thread, steps);
+    Insertion* const insertion = spec.delay == Delay::kOperator ? operators_[thread].get() : own.get();
+    Outlet& outlet = *outlets_[thread];
+    try {
+      outlet.prepare(spec);
+    } catch (...) {
+      broken = true;
+      ++ready;
+      throw;
+    }
+    Loop loop(clock_, outlet, spec, insertion);
+    // All begin together; with fewer CPUs than threads a waiting thread must let the others come.
+    for (++ready; ready.load() < n;) sched_yield();
+    if (broken.load()) return;
+    const measure::CycleCounter* const counter = counters_.empty() ? nullptr : counters_[thread].get();
+    const auto cycles_before = counter == nullptr ? std::nullopt : counter->read();
+    const double cpu_before = thread_cpu_ns();
+    loop.run(clock_.ticks() + clock_.from_ns(spec.duration_s * 1e9));
+    const double cpu_after = thread_cpu_ns();
+    const auto cycles_after = counter == nullptr ? std::nullopt : counter->read();
+    Sent& own_sent = sent[thread];
+    own_sent.packets = loop.packets;
+    own_sent.bursts = loop.bursts;
+    own_sent.refusals = loop.refusals;
+    own_sent.number_sum = sum_of_numbers(loop.packets, spec.reuse);
+    // Each of the two times holds one reading of the clock per burst, which is neither transmission nor work.
+    const double readings_ns = static_cast<double>(loop.bursts) * clock_.overhead_ns();
+    own_sent.burst_ns = std::max(0.0, clock_.to_ns(loop.burst_time) - readings_ns);
+    own_sent.blocked_ns = clock_.to_ns(loop.blocked);
+    own_sent.waited_ns = clock_.to_ns(loop.waited);
+    own_sent.inserted_ns = insertion == nullptr ? 0 : std::max(0.0, clock_.to_ns(loop.inserted) - readings_ns);
+    own_sent.cpu_ns = cpu_after - cpu_before;
+    if (cycles_before && cycles_after) own_sent.core_cycles = measure::cycles_between(*cycles_before, *cycles_after);
+    first[thread] = loop.first;
+    last[thread] = loop.last;
+    faults[thread] = outlet.finish();
+    if (faults[thread].empty() && insertion != nullptr) faults[thread] = insertion->check();
+  });
+  for (const std::string& fault : faults) {
+    if (!fault.empty()) throw Error(fault);
+  }
+  Sent all;
+  all.core_cycles = 0;
+  for (const Sent& one : sent) {
+    all.packets += one.packets;
+    all.bursts += one.bursts;
+    all.refusals += one.refusals;
+    all.number_sum += one.number_sum;
+    all.burst_ns += one.burst_ns;
+    all.blocked_ns += one.blocked_ns;
+    all.waited_ns += one.waited_ns;
+    all.inserted_ns += one.inserted_ns;
+    all.cpu_ns += one.cpu_ns;
+    all.core_cycles = all.core_cycles && one.core_cycles ? std::optional(*all.core_cycles + *one.core_cycles) : std::nullopt;
+  }
+  all.elapsed_ns = clock_.to_ns(*std::max_element(last.begin(), last.end()) - *std::min_element(first.begin(), first.end()));
+  return all;
+}
+
+}  // namespace dpubench::headroom

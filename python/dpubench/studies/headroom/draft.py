@@ -1,0 +1,128 @@
+"""What a plan of study ``headroom`` comes to on its targets, and what an interrupted run needs to continue."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench import network, programs, targets
+from dpubench.errors import EnvironmentFault, PlanError, UserError
+from dpubench.inputs import Resolved
+from dpubench.plans.load import Where
+from dpubench.run import session
+from dpubench.run.listener import Listener
+from dpubench.run.record import Head, TargetInfo
+from dpubench.run.work import Budget
+from dpubench.studies import Request
+from dpubench.studies.headroom import fitting, model, points
+from dpubench.studies.headroom.execute import Run
+from dpubench.studies.headroom.plan import Plan
+from dpubench.studies.headroom.rounds import SamplesWriter
+from dpubench.studies.headroom.session import Setting
+from dpubench.studies.measured.draft import MeasuredDraft
+from dpubench.studies.measured.model import Point
+from dpubench.targets import Target
+from dpubench.workers.ask import ask
+from dpubench.workers.checks import parse_headroom_event
+from dpubench.workers.process import StopRequest, WorkerFault
+
+WRITER: Final = SamplesWriter
+_LIST_LIMIT_S: Final = 60.0
+
+
+class Draft(MeasuredDraft):
+    """A plan on one target, or an interrupted run there."""
+
+    writer = SamplesWriter
+    plan: Plan
+
+    def __init__(
+        self, plan: Plan, place: Target, peer: Target | None, hello: Mapping[str, Any], found: list[Point], operators: Mapping[str, Any]
+    ) -> None:  # fmt: skip
+        """Describe a run of ``found`` on ``place``, with the sink on ``peer``; ``hello`` is the greeting of the program there.
+
+        ``operators`` are those to set against what is left, as ``run.json`` keeps them; empty: none.
+        """
+        super().__init__(plan, TargetInfo(place.name, place.spec, place.label, place.times_mean_nothing), hello, found, model.QUANTITIES)
+        self._place, self._peer, self._operators = place, peer, operators
+
+    @property
+    def inputs(self) -> set[str]:
+        return {kind for entry in self._operators.get("candidates", []) for kind in entry["inputs"]}
+
+    def lines(self) -> list[str]:
+        cpus = len(self._place.cpus())
+        return [
+            *super().lines(),
+            f"step 1 tries {_list(self.plan.threads)} threads (this target has {cpus} CPUs) and bursts of {_list(self.plan.bursts)}",
+        ]
+
+    def record(self, head: Head) -> dict[str, Any]:
+        return super().record(head) | {
+            "selections": [], "links": {}, "clock": "", "cpus": len(self._place.cpus()), "tolerance": self.plan.tolerance, "imported": False,
+            "operators": dict(self._operators),
+        }  # fmt: skip
+
+    def work(self, writer: SamplesWriter, record: dict[str, Any], files: Resolved, stop: StopRequest, display: Listener, budget: Budget) -> Run:
+        for what in network.sweep():
+            display.note(f"removed leftovers of a killed run: {what}")
+        plan = self.plan
+        with stop.at_once():
+            inputs = {kind: self._place.place([Path(file) for file in paths]) for kind, paths in files.for_job().items()}
+        setting = Setting(
+            self._place, self._peer, stop, display, plan.silence, plan.seed, plan.arguments, plan.destination_mac, plan.memory.huge_pages, inputs
+        )
+        return Run(writer, plan, setting, record, stop, display, budget)
+
+
+def drafts(plan: Plan, where: Where, request: Request, opened: contextlib.ExitStack) -> list[session.Draft]:
+    """Return what ``plan`` comes to on each of its targets. They stay open until ``opened`` closes. @raises UserError"""
+    peer = _peer(plan, where, opened)
+    found: list[session.Draft] = []
+    for index, name in enumerate(plan.target):
+        place = _opened(name, where, ("target", index), opened)
+        hello = _hello(place)
+        operators: dict[str, Any] = {}
+        if plan.operators:
+            run, able = fitting.candidates(plan.operators, request.results, name, hello["machine"])
+            operators = {"run": run, "candidates": [one.record() for one in able]}
+        found.append(Draft(plan, place, peer, hello, points.points(plan, place, plan.peer, hello["catalog"]), operators))
+    return found
+
+
+def draft_again(plan: Plan, where: Where, record: Mapping[str, Any], request: Request, opened: contextlib.ExitStack) -> Draft:
+    """Return what is needed to continue the run of ``record``. Its target stays open until ``opened`` closes. @raises UserError"""
+    place = _opened(record["target"], where, ("target",), opened)
+    return Draft(plan, place, _peer(plan, where, opened), _hello(place), [], record["operators"])
+
+
+def _peer(plan: Plan, where: Where, opened: contextlib.ExitStack) -> Target | None:
+    return _opened(plan.peer, where, ("peer",), opened) if plan.peer else None
+
+
+def _opened(name: str, where: Where, path: tuple[str | int, ...], opened: contextlib.ExitStack) -> Target:
+    try:
+        target = targets.find(name)
+    except UserError as error:
+        raise PlanError(where.source, [where.problem(str(error), *path)]) from None
+    target.open()
+    opened.callback(target.close)
+    return target
+
+
+def _hello(target: Target) -> dict[str, Any]:
+    """Return the greeting of the program on ``target``, with its catalog. @raises UserError, EnvironmentFault"""
+    program = target.program(programs.HEADROOM)
+    try:
+        events = ask(target, program, ["--list"], silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse_headroom_event)
+    except WorkerFault as fault:
+        raise EnvironmentFault(f"{program} --list: it gave no answer, {fault.reason}: run it by hand to see why") from None
+    if not events or events[0]["event"] != "hello" or "catalog" not in events[0]:
+        raise EnvironmentFault(f"{program} --list: its first event holds no catalog: build program and package from one revision")
+    return events[0]
+
+
+def _list(values: list[int]) -> str:
+    return ", ".join(map(str, values))

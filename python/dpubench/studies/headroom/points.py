@@ -1,0 +1,61 @@
+"""The points of a plan: back-end, packet size, reuse, kind of work, rate; and why some cannot be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dpubench.studies.headroom import links
+from dpubench.studies.headroom.plan import Plan, packet_text
+from dpubench.studies.measured.model import Point
+from dpubench.targets import Target
+
+#: Packets up to this size share a session. Larger ones have their own, for their buffers lie further apart.
+ORDINARY_PACKET = 1514
+
+
+def points(plan: Plan, target: Target, peer: str, catalog: Mapping[str, object]) -> list[Point]:
+    """Return the points of ``plan`` on ``target``. ``catalog`` is what the program can do there (``hello.catalog``)."""
+    return list(_points(plan, target, peer, catalog))
+
+
+def _points(plan: Plan, target: Target, peer: str, catalog: Mapping[str, object]) -> Iterator[Point]:
+    for backend in plan.backends:
+        for size in plan.sizes:
+            why = _unavailable(plan, target, peer, catalog, backend, size)
+            for reuse in plan.reuse:
+                for work in plan.works:
+                    for rate in plan.rates:
+                        reason = why
+                        if not reason and backend == links.PKTGEN and work != "spacing":
+                            reason = "the kernel's generator knows spacing alone: choose another back-end for inserted work"
+                        parameters = {"backend": backend, "size": str(size), "work": work, "rate": rate}
+                        if plan.reuse != [1]:
+                            parameters["reuse"] = str(reuse)
+                        yield Point(point_id(parameters), parameters, reason)
+
+
+def point_id(parameters: Mapping[str, str]) -> str:
+    """Return the id of the point of these parameters: ``memif/128B/spin/peak``."""
+    reuse = [f"reuse={parameters['reuse']}"] if "reuse" in parameters else []
+    return "/".join([parameters["backend"], packet_text(int(parameters["size"])), *reuse, parameters["work"], parameters["rate"].replace("/", "p")])
+
+
+def largest_packet(sizes: Sequence[int], size: int) -> int:
+    """Return the largest packet of the session that sends packets of ``size`` bytes, among those of ``sizes``."""
+    return ORDINARY_PACKET if size <= ORDINARY_PACKET else max(sizes)
+
+
+def _unavailable(plan: Plan, target: Target, peer: str, catalog: Mapping[str, object], backend: str, size: int) -> str:
+    """Return why packets of ``size`` bytes cannot be sent by ``backend`` on ``target``; empty if they can."""
+    if target.times_mean_nothing:
+        return f"target {target.name} is emulated: times there mean nothing"
+    if reason := links.unavailable(backend, plan.arguments.get(backend, {}), size, is_here=target.is_here, peer=peer):
+        return reason
+    kind, name = ("ports", links.kind_of_port(backend)) if links.kind_of_port(backend) else ("backends", links.program_backend(backend))
+    found = catalog.get(kind)
+    entry = next((e for e in found if e["name"] == name), None) if isinstance(found, list) else None
+    if entry is None:
+        return f"the program there does not know {name}: build program and package from one revision"
+    if not entry["available"]:
+        return str(entry["reason"]) + (f"; {entry['remedy']}" if entry["remedy"] else "")
+    return ""

@@ -1,0 +1,281 @@
+"""Runs the two programs of one link: starts sink and sender, carries out trial after trial, checks what arrived, and ends the programs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dpubench import network, programs, schemas
+from dpubench.errors import EnvironmentFault, Interrupted, UserError
+from dpubench.run.listener import Listener
+from dpubench.storage.runs import Event
+from dpubench.studies.headroom import links
+from dpubench.targets import Target
+from dpubench.workers.checks import parse_headroom_event
+from dpubench.workers.process import StopRequest, Worker, WorkerFault
+
+MAX_TRIAL: Final = 65_535
+#: Longest time of a session in seconds.
+_SESSION_S: Final = 3600.0
+#: Bytes of a buffer beside its packet, and buffers of a pool (native/headroom/port.cpp), for the memory that a job asks for.
+_BUFFER_EXTRA, _POOL_PACKETS, _MOST_ROUNDED = 640, 8192, 1024
+_LEAST_MB: Final = 256
+
+
+class SessionFault(Exception):
+    """A fault of a program of a session: it died, hung, printed rubbish, or said that something failed."""
+
+    def __init__(self, side: str, phase: str, message: str) -> None:
+        super().__init__(f"{side}: {message}")
+        self.phase = phase
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and how sessions run."""
+
+    sender: Target
+    peer: Target | None  #: target of the sink, if it is another one
+    stop: StopRequest
+    listener: Listener
+    silence_s: float
+    seed: int
+    arguments: Mapping[str, Mapping[str, str]]
+    destination_mac: str
+    huge_pages: bool
+    inputs: Mapping[str, Sequence[str]] = field(default_factory=dict)  #: kind -> files on the sender's target, for an operator in the loop
+
+    def is_blind(self, backend: str) -> bool:
+        return links.is_blind(backend, self.given(backend), "" if self.peer is None else self.peer.name)
+
+    def given(self, backend: str) -> Mapping[str, str]:
+        return self.arguments.get(backend, {})
+
+    def sender_cpus(self, backend: str) -> list[int]:
+        """Return the CPUs of the sending threads: all, but for the last where a sink on the same target needs one."""
+        cpus = self.sender.cpus()
+        return cpus if self.is_blind(backend) or self.peer is not None or len(cpus) == 1 else cpus[:-1]
+
+    def shares_cpu(self, backend: str) -> bool:
+        """Return whether sender and sink must share their only CPU."""
+        return not self.is_blind(backend) and self.peer is None and len(self.sender.cpus()) == 1
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A trial: what is sent, and what happens between bursts."""
+
+    size: int
+    threads: int
+    burst: int
+    reuse: int
+    duration_s: float
+    delay: str = "none"
+    delay_ns: float = 0.0
+
+    def job(self, number: int) -> dict[str, Any]:
+        return {
+            "number": number, "size": self.size, "threads": self.threads, "burst": self.burst, "reuse": self.reuse, "duration_s": self.duration_s,
+            "delay": self.delay, "delay_ns": self.delay_ns,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The verified accounts of a trial."""
+
+    spec: Spec
+    sent: Event
+    counted: Event | None  #: of the sink; None: nothing received
+
+    @property
+    def packets(self) -> int:
+        """Return the packets that arrived; without a sink, those that the device took."""
+        return int((self.counted or self.sent)["packets"])
+
+    @property
+    def pps(self) -> float:
+        """Return packets per second."""
+        return self.packets / float(self.sent["elapsed_ns"]) * 1e9
+
+    @property
+    def gbps(self) -> float:
+        """Return the rate in Gb/s: all bytes of packets but their FCS, as pktgen counts."""
+        return self.pps * self.spec.size * 8e-9
+
+    @property
+    def lost(self) -> float:
+        """Return the share of the packets that did not arrive."""
+        sent = int(self.sent["packets"])
+        return 1 - self.packets / sent if sent else 0.0
+
+    @property
+    def period_ns(self) -> float:
+        """Return the time from the beginning of a burst to that of the next one of its thread."""
+        return self.spec.threads * float(self.sent["elapsed_ns"]) / max(int(self.sent["bursts"]), 1)
+
+    def per_burst_ns(self, what: str) -> float:
+        """Return a time of the trial (``burst``, ``blocked``, ``waited``, ``inserted``) per burst."""
+        return float(self.sent[f"{what}_ns"]) / max(int(self.sent["bursts"]), 1)
+
+    @property
+    def left_ns(self) -> float:
+        """Return the time per burst that is not needed for transmission: the wait of spacing, or the inserted work."""
+        return self.per_burst_ns("waited" if self.spec.delay == "spacing" else "inserted")
+
+    @property
+    def blocked(self) -> float:
+        """Return the share of the threads' time in which the device took nothing."""
+        return float(self.sent["blocked_ns"]) / (self.spec.threads * float(self.sent["elapsed_ns"]))
+
+    @property
+    def on_cpu(self) -> float:
+        """Return the share of the time in which the sending threads had their CPUs. The kernel's own generator has none of its own."""
+        used = float(self.sent["cpu_ns"])
+        return used / (self.spec.threads * float(self.sent["elapsed_ns"])) if used else 1.0
+
+
+class Session:
+    """A sender and its sink. As a context manager it ends and removes at its exit all that it started and made."""
+
+    def __init__(
+        self, setting: Setting, backend: str, max_packet: int, threads: int, operator: Mapping[str, Any] | None = None
+    ) -> None:  # fmt: skip
+        """Describe a session for packets of up to ``max_packet`` bytes and ``threads`` threads; ``operator`` is one for its transmit loop."""
+        self.setting, self.backend, self.max_packet, self.threads, self.operator = setting, backend, max_packet, threads, operator
+        self.opened: Event = {}
+        self.hello: Event = {}
+        self.how = ""
+        self.warnings: list[dict[str, str]] = []
+        self.number = 0
+
+    def __enter__(self) -> Session:
+        self._stack = contextlib.ExitStack()
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _start(self) -> None:
+        setting, given = self.setting, self.setting.given(self.backend)
+        peer = setting.peer
+        try:
+            with setting.stop.at_once():
+                ends = self._stack.enter_context(
+                    links.joined(
+                        self.backend, given, self.max_packet, self.threads, is_here=setting.sender.is_here, peer="" if peer is None else peer.name
+                    )
+                )
+        except Interrupted:
+            raise
+        except (UserError, EnvironmentFault) as error:
+            raise SessionFault("link", "ports", str(error)) from None
+        self.how = ends.how
+        self._sink = None
+        if ends.sink is not None:
+            self._sink = self._worker("sink", peer or setting.sender, ends.sink_prefix, self._job("sink", ends.sink))
+            self._await("sink", self._sink, "opened", preparing=True)
+        self._sender = self._worker("sender", setting.sender, ends.sender_prefix, self._job("sender", ends.sender))
+        self.opened = self._await("sender", self._sender, "opened", preparing=True)
+        if ends.receiving is not None and self._sink is not None:
+            # Else the CPU that sends would do the kernel's work of receiving, as veth has it.
+            try:
+                self._receive_work: network.ReceiveWork | None = network.move_receive_work(ends.receiving, (peer or setting.sender).cpus()[-1])
+            except EnvironmentFault as fault:
+                self.warnings.append({"code": "receive-work", "message": str(fault)})
+
+    def _job(self, role: str, backend: Mapping[str, Any]) -> dict[str, Any]:
+        setting = self.setting
+        at = setting.peer if role == "sink" and setting.peer is not None else setting.sender
+        pools = 1 if role == "sink" else self.threads + 1
+        room = (self.max_packet // _MOST_ROUNDED + 2) * _MOST_ROUNDED + _BUFFER_EXTRA
+        job = {
+            "schema": schemas.HEADROOM_JOB, "role": role, "seed": setting.seed, "time_limit_s": _SESSION_S, "backend": dict(backend),
+            "threads": self.threads,
+            "memory": {"huge_pages": setting.huge_pages, "mb": _LEAST_MB + pools * _POOL_PACKETS * room // 2**20},
+            "cpus": at.cpus()[-1:] if role == "sink" else setting.sender_cpus(self.backend), "max_packet": self.max_packet,
+            "destination_mac": setting.destination_mac,
+        }  # fmt: skip
+        if role == "sender" and self.operator is not None:
+            job |= {"operator": dict(self.operator), "inputs": dict(setting.inputs), "cache_dir": at.cache_directory()}
+        return job
+
+    def _worker(self, side: str, target: Target, prefix: Sequence[str], job: Mapping[str, Any]) -> Worker:
+        words = [*prefix, target.program(programs.HEADROOM)]
+        setting = self.setting
+        worker = self._stack.enter_context(
+            Worker(target, words[0], words[1:], stop=setting.stop, silence_s=setting.silence_s, limit_s=_SESSION_S + 60, parse=parse_headroom_event)
+        )
+        worker.send(json.dumps(job, separators=(",", ":")).encode() + b"\n")
+        return worker
+
+    def trial(self, spec: Spec) -> Trial:
+        """Carry out one trial and check its accounts.
+
+        Raises:
+            SessionFault: a program failed, or packets arrived that were not sent; the session cannot be used any more.
+            Interrupted: a stop was asked for.
+        """
+        self.number = self.number % MAX_TRIAL + 1
+        if self._sink is not None:
+            self._ask("sink", self._sink, {"begin": self.number}, "begun")
+        sent = self._ask("sender", self._sender, {"trial": spec.job(self.number)}, "sent")
+        if self._sink is None:
+            return Trial(spec, sent, None)
+        counted = self._ask("sink", self._sink, {"collect": self.number, "expected": sent["packets"]}, "counted")
+        if fault := account_fault(sent, counted):
+            raise SessionFault("sink", "verify", fault)
+        return Trial(spec, sent, counted)
+
+    def end(self) -> None:
+        """End the programs in good order, so that a failure at the end is seen. @raises SessionFault"""
+        for side, worker in (("sender", self._sender), ("sink", self._sink)):
+            if worker is not None:
+                worker.send(b'{"end":true}\n', last=True)
+                self._await(side, worker, "done")
+
+    def _ask(self, side: str, worker: Worker, command: Mapping[str, Any], answer: str) -> Event:
+        worker.send(json.dumps(command, separators=(",", ":")).encode() + b"\n")
+        event = self._await(side, worker, answer)
+        if event.get("trial") != self.number:
+            raise SessionFault(side, "contract", f"answered trial {event.get('trial')} instead of {self.number}")
+        return event
+
+    def _await(self, side: str, worker: Worker, kind: str, *, preparing: bool = False) -> Event:
+        """Return the next event of ``kind``. @raises SessionFault"""
+        phase = "start" if preparing else "trial"
+        try:
+            while (event := worker.next_event()) is not None:
+                self.setting.listener.event(event)
+                if event["event"] == kind:
+                    return event
+                if event["event"] == "hello":
+                    self.hello = event if side == "sender" else self.hello
+                elif event["event"] == "warning":
+                    self.warnings.append({"code": event["code"], "message": f"{side}: {event['message']}"})
+                elif event["event"] == "failure":
+                    raise SessionFault(side, event["phase"] if preparing else phase, event["message"])
+                elif event["event"] != "progress":
+                    raise SessionFault(side, "contract", f"sent {event['event']} instead of {kind}")
+        except WorkerFault as fault:
+            raise SessionFault(side, phase, fault.reason) from None
+        raise SessionFault(side, phase, f"ended before it sent {kind}")
+
+
+def account_fault(sent: Event, counted: Event) -> str:
+    """Return what is wrong with the accounts of both ends of a trial; empty where they can be true. Loss is no fault."""
+    if counted["packets"] > sent["packets"]:
+        return f"{counted['packets']} packets of a trial arrived, but {sent['packets']} were sent: the link duplicates packets"
+    if counted["packets"] == sent["packets"] and counted["number_sum"] != sent["number_sum"]:
+        return f"as many packets arrived as were sent ({sent['packets']}), but not the same ones: some came twice and others were lost"
+    if counted["bytes"] != counted["packets"] * sent["size"]:
+        return f"{counted['packets']} packets of {sent['size']} B arrived with {counted['bytes']} bytes together"
+    return ""
