@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
+from dpubench.analysis.model import Quantity
 from dpubench.studies.measured.model import PointSummary as MeasuredPoint
-from dpubench.studies.measured.model import Quantity
 from dpubench.studies.measured.model import RunSummary as MeasuredSummary
 
 TAKEN: Final = "cpu_percent"

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from dpubench.analysis.digits import significant
-from dpubench.analysis.model import Interval
+from dpubench.analysis.model import Interval, Quantity
 from dpubench.analysis.tables import count, cpus_text, failure_line, section, table, warning_lines
 from dpubench.studies.headroom import model
 from dpubench.studies.headroom.model import Limit, PointSummary, RunSummary, Selection
 from dpubench.studies.headroom.plan import packet_text
 from dpubench.studies.measured import text as measured
-from dpubench.studies.measured.model import Quantity
 from dpubench.studies.measured.text import interval_text
 
 #: What limits the highest rate, in words.

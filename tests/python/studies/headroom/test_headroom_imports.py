@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from dpubench import schemas, studies
 from dpubench.errors import UserError
+from dpubench.report import frame
 from dpubench.run import importing
 from dpubench.run.importing import File
 from dpubench.studies import Request
@@ -102,5 +103,5 @@ def test_the_published_sweeps_become_a_run(tmp_path: Path) -> None:
     assert [round(s.delay_us) for s in point.samples] == [0, 128, 192, 256, 320, 384, 448, 512]
     assert '"left_percent"' in study.export(runs, "json")
     assert study.export(runs, "csv").count("\n") == 189
-    study.write_report(runs, tmp_path / "report.html")
+    frame.write([study.section(runs)], tmp_path / "report.html")
     assert "not measured here" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench.report import frame
 from dpubench.report.figures import rounded, triple
+from dpubench.report.frame import Section
 from dpubench.studies.headroom import model, text
 from dpubench.studies.headroom.model import PointSummary, RunSummary
 from dpubench.studies.headroom.plan import packet_text
@@ -18,11 +18,8 @@ from dpubench.studies.measured.text import remarks
 HERE: Final = Path(__file__).parent
 
 
-def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it atomically. ``baseline`` names the run that comes first.
-
-    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
-    """
+def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
+    """Return the report of ``runs``; ``baseline`` names the run that comes first. @raises ValueError without runs, or if none has that name"""
     page = measured.build(list(runs), baseline)
     page.measured = "CPU time left while transmitting" + ("" if any(not run.imported for run in runs) else ", from recorded sweeps")
     found = [run for part in page.parts for run in runs if run is part.run]
@@ -31,7 +28,7 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
         "bytes": lambda size: packet_text(int(size)), "limit_words": text.limit_words, "remarks": remarks, "mpps": _mpps,
         "fit_lines": text.fit_lines, "shown_quantities": text.shown_quantities,
     }  # fmt: skip
-    frame.save(frame.render(page, page.all_runs[0].version, HERE, filters), output)
+    return Section("headroom", page, HERE, filters)
 
 
 def _mpps(selection: model.Selection) -> float:

@@ -1,7 +1,6 @@
 // The page of study headroom: the rate over the delay, with its edge; the share of CPU over the packet size.
-(() => {
-  const { $, $$, h, num, span, media, LIGHT, theme, DASHES, SYMBOLS, plain, blank, library, CONFIG, save, saveSvg, failing, csv, choice, onAppearance } = dpubench;
-  const data = JSON.parse(document.getElementById("data").textContent);
+dpubench.part("headroom", ({ $, $$, data }) => {
+  const { h, num, span, media, LIGHT, theme, DASHES, SYMBOLS, plain, blank, library, CONFIG, save, saveSvg, failing, csv, choice, onAppearance } = dpubench;
   const told = `Measured with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
   const runOf = (box) => data.runs[Number(box.dataset.run)];
   const kinds = { delay: { of: (run) => run.curves, name: (one) => one.title }, share: { of: (run) => run.shares, name: (one) => `rate ${one.rate}` } };
@@ -9,7 +8,7 @@
   const chosen = (box) => groups(box)[Number(box.dataset.chosen || 0)];
   const nameOf = (box) => kinds[box.dataset.figure].name(chosen(box));
   const threshold = (run, line) => (line.wanted === null ? null : line.wanted * (1 - run.tolerance));
-  const bars = (triples, th, color) => ({ type: "data", symmetric: false, color, thickness: 1, width: 3, array: triples.map(([v, , high]) => (high === null ? 0 : high - v)), arrayminus: triples.map(([v, low]) => (low === null ? 0 : v - low)) });
+  const bars = (triples, color) => ({ type: "data", symmetric: false, color, thickness: 1, width: 3, array: triples.map(([v, , high]) => (high === null ? 0 : high - v)), arrayminus: triples.map(([v, low]) => (low === null ? 0 : v - low)) });
 
   // ------------------------------------------------------------------ figures: {traces, shapes, x, y}
   const FIGURES = {
@@ -17,7 +16,7 @@
       const color = (i) => th.lines[i % th.lines.length];
       const traces = group.lines.map((line, i) => ({
         x: line.samples.map((s) => s[0]), y: line.samples.map((s) => s[1]), mode: "lines+markers", name: plain(line.work), line: { color: color(i), width: 1.6, dash: DASHES[Math.floor(i / th.lines.length) % 4] },
-        marker: { symbol: SYMBOLS[i % SYMBOLS.length], size: 7, color: color(i) }, error_y: bars(line.samples.map((s) => [s[1], s[2], s[3]]), th, color(i)), hoverinfo: "text",
+        marker: { symbol: SYMBOLS[i % SYMBOLS.length], size: 7, color: color(i) }, error_y: bars(line.samples.map((s) => [s[1], s[2], s[3]]), color(i)), hoverinfo: "text",
         hovertext: line.samples.map((s) => plain(`${line.work}, ${num(s[0])} us: ${num(s[1])} Gb/s, ${s[4]} samples; edge ${num(line.edge[0])} us`)),
       }));
       const edges = group.lines.flatMap((line, i) => (line.edge[0] === null ? [] : [{ type: "line", x0: line.edge[0], x1: line.edge[0], yref: "paper", y0: 0, y1: 1, line: { color: color(i), width: 1, dash: "dash" } }]));
@@ -25,7 +24,7 @@
       const level = wanted ? [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: wanted, y1: wanted, line: { color: th.soft, width: 1, dash: "dot" } }] : [];
       return { traces, shapes: [...edges, ...level], x: { title: { text: "delay per burst, us", standoff: 6 }, rangemode: "tozero" }, y: { title: { text: "rate, Gb/s", standoff: 6 }, rangemode: "tozero" } };
     },
-    share(run, group, th) {
+    share(_run, group, th) {
       const traces = group.lines.map((line, i) => ({
         x: line.points.map((p) => p[0]), y: line.points.map((p) => p[1]), mode: "lines+markers", name: plain(line.name), line: { color: th.lines[i % th.lines.length], width: 1.6, dash: DASHES[Math.floor(i / th.lines.length) % 4] },
         marker: { symbol: SYMBOLS[i % SYMBOLS.length], size: 7, color: th.lines[i % th.lines.length] }, error_y: bars(line.points.map((p) => p.slice(1)), th, th.lines[i % th.lines.length]), hoverinfo: "text",
@@ -76,6 +75,6 @@
   const boxes = $$("figure.plot");
   boxes.forEach(pick);
   const seen = new IntersectionObserver((entries) => entries.filter((e) => e.isIntersecting).forEach((e) => { seen.unobserve(e.target); draw(e.target); }), { rootMargin: "200px" });
-  boxes.forEach((box) => seen.observe(box));
+  for (const box of boxes) seen.observe(box);
   onAppearance(() => boxes.filter((box) => $(".plot-container", box)).forEach(draw), () => boxes.forEach(draw));
-})();
+});

@@ -25,6 +25,7 @@ class RunPart:
 
     info: RunInfo
     counts: str
+    run: RunSummary
     tables: list[PointsTable]
     better: list[tuple[str, str]]  #: quantity -> whether more or less of it is better
 
@@ -51,7 +52,7 @@ def build(runs: list[RunSummary], baseline: str | None = None) -> Page:
     return Page(
         **outline(runs, infos, warnings.advice, note=runs[0].origin.capitalize(), unavailable=unavailable),
         measured=_measured(runs[0]),
-        parts=[RunPart(info, text.counts(run), text.tables_of(run), _better(run)) for run, info in zip(runs, infos, strict=True)],
+        parts=[RunPart(info, text.counts(run), run, text.tables_of(run), _better(run)) for run, info in zip(runs, infos, strict=True)],
         data={"study": runs[0].study, "charts": [_charts(run) for run in runs]},
     )
 
