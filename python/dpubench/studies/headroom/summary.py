@@ -48,6 +48,7 @@ def _summary(run: RunDirectory, base: measured.RunSummary) -> RunSummary:
             point.fits = fits_of(record, point.id)
         head = {f.name: getattr(base, f.name) for f in fields(base) if f.name not in ("points", "warnings")}
         # The base has told widespread warnings of points once for the run. Those of this study come on top.
+        head["origin"] = "imported" if record["imported"] else base.origin
         found = warnings.of_the_run([*base.warnings, *(w for p in points for w in p.warnings if w not in base.warnings)], points)
         return RunSummary(
             **head, points=points, warnings=found, selections=selections, links=dict(record["links"]), cpus=int(record["cpus"]),
