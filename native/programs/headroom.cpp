@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "datapath/commands.hpp"
+#include "protocol/commands.hpp"
 #include "datapath/memory.hpp"
 #include "headroom/session.hpp"
 #include "programs/session.hpp"

@@ -45,6 +45,8 @@ def _point(entry: dict[str, Any], values: dict[str, list[float]], quantities: li
         return point
     point.rounds = {q.name: values[q.name] for q in quantities if values.get(q.name)}
     point.figures = {name: statistics.interval_of_rounds(found) for name, found in point.rounds.items()}
+    if not point.rounds:  # rows that only the study itself reads
+        return point
     first = next(iter(point.rounds))
     number = len(point.rounds[first])
     point.precision = statistics.precision(point.figures[first])

@@ -27,7 +27,7 @@ dpubench.part("headroom", ({ $, $$, data }) => {
     share(_run, group, th) {
       const traces = group.lines.map((line, i) => ({
         x: line.points.map((p) => p[0]), y: line.points.map((p) => p[1]), mode: "lines+markers", name: plain(line.name), line: { color: th.lines[i % th.lines.length], width: 1.6, dash: DASHES[Math.floor(i / th.lines.length) % 4] },
-        marker: { symbol: SYMBOLS[i % SYMBOLS.length], size: 7, color: th.lines[i % th.lines.length] }, error_y: bars(line.points.map((p) => p.slice(1)), th, th.lines[i % th.lines.length]), hoverinfo: "text",
+        marker: { symbol: SYMBOLS[i % SYMBOLS.length], size: 7, color: th.lines[i % th.lines.length] }, error_y: bars(line.points.map((p) => p.slice(1)), th.lines[i % th.lines.length]), hoverinfo: "text",
         hovertext: line.points.map((p) => { const s = span(p[1], p[2], p[3]); return plain(`${line.name}, ${p[0]} B: ${s.value} % left [${s.range || "no interval"}]`); }),
       }));
       const sizes = [...new Set(group.lines.flatMap((line) => line.points.map((p) => p[0])))].sort((a, b) => a - b);
