@@ -19,7 +19,7 @@ using dpubench::programs::event;
 using dpubench::protocol::EventWriter;
 
 /// Obey commands until they end. @returns the number of trials
-std::uint64_t obey_all(HeadroomSession& session, dpubench::datapath::Commands& commands, EventWriter& events) {
+std::uint64_t obey_all(HeadroomSession& session, dpubench::protocol::Commands& commands, EventWriter& events) {
   std::uint64_t trials = 0;
   while (const auto line = commands.next()) {
     try {
