@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpubench.anchors import Anchor
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
+    from dpubench.run.importing import File, Imported
     from dpubench.run.session import Draft, Ending, Told
     from dpubench.storage.runs import KeptRun, Reading, RunDirectory, RunWriter
 
@@ -66,6 +67,9 @@ class Study(Protocol):
 
     def draft_again(self, plan: StudyPlan, where: Where, record: Mapping[str, Any], request: Request, opened: ExitStack) -> Draft:
         """Return what is needed to continue the run of ``record`` (``run.json``). Its target stays open until ``opened`` closes. @raises UserError"""
+
+    def imports(self, files: Sequence[File]) -> Imported:
+        """Return what ``files`` hold, for ``dpubench import``. @raises UserError the study reads no results of others, or a file is wrong"""
 
     def ended(self, runs: list[Any], ending: Ending) -> Told:
         """Return the last lines of a run that was executed to its end, and its exit status."""

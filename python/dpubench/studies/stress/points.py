@@ -1,0 +1,31 @@
+"""The points of a run of stress-ng: a stressor, and the time for which it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpubench.plans.quantities import format_duration
+from dpubench.studies.measured import model as measured
+
+
+@dataclass(frozen=True)
+class Point(measured.Point):
+    """A stressor to run for a given time."""
+
+    seconds: float = 0.0
+
+    def record(self) -> dict[str, Any]:
+        return {**super().record(), "spared": ""}
+
+
+def point(stressor: str, seconds: float, unavailable: str = "") -> Point:
+    """Return the point of ``stressor`` at a duration of ``seconds``."""
+    duration = format_duration(seconds)
+    return Point(f"{stressor},{duration}", {"stressor": stressor, "duration": duration}, unavailable, seconds)
+
+
+def described(version: str, instances: int, classes: Mapping[str, list[str]], *, imported: bool, root: bool = False) -> dict[str, Any]:
+    """Return what ``run.json`` says of stress-ng: ``instances`` of each stressor, ``classes`` by stressor, whether it ran as ``root``."""
+    return {"version": version, "instances": instances, "classes": {k: list(v) for k, v in classes.items()}, "imported": imported, "root": root}
