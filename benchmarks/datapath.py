@@ -41,7 +41,8 @@ FLOWS: Final = 1000  #: flows of our client, which writes their headers anew; tx
 LEAST_MEMIF, LEAST_NULL, LEAST_FORWARD = 1.0, 0.7, 0.9
 #: Pairs of stretches of a side in a round. A link of shared memory has a fast and a slow state (up to four times as long per packet). The state
 #: depends on how far apart both ends happen to be, and stays from the link's beginning. All stretches count, since a user meets both states. The
-#: bench publishes the share of fast ones. One pair is enough: each stretch has a link of its own, so that further pairs tell as much as further rounds.
+#: bench publishes the share of fast ones. One pair is enough: each stretch has a link of its own, so that further
+#: pairs tell as much as further rounds.
 CYCLES: Final = 1
 #: Most further sets of rounds of a frame size that is undecided. Each stretch starts both programs, which takes longer than measuring.
 MORE_TIMES: Final = 2

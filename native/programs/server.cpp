@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "datapath/commands.hpp"
 #include "datapath/memory.hpp"
 #include "datapath/server/serve.hpp"
 #include "datapath/server/setting.hpp"
 #include "programs/session.hpp"
+#include "protocol/commands.hpp"
 
 namespace {
 
@@ -17,6 +17,7 @@ using namespace dpubench::datapath;
 using dpubench::EngineCatalog;
 using dpubench::Error;
 using dpubench::programs::event;
+using dpubench::protocol::Commands;
 using dpubench::protocol::EventWriter;
 
 void obey(const Command& command, ServerSession& session, EventWriter& events) {

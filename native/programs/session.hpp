@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "datapath/commands.hpp"
 #include "datapath/ports/port.hpp"
 #include "datapath/workloads/workload.hpp"
 #include "measure/clock.hpp"
 #include "programs/frame.hpp"
+#include "protocol/commands.hpp"
 #include "protocol/deadline.hpp"
 
 namespace dpubench::programs {
@@ -44,7 +44,7 @@ class SessionProgram : public Program {
   virtual std::uint64_t work(const Job& job, const EngineCatalog& engines, protocol::EventWriter& events, std::string& phase,
                              bool& working) = 0;
 
-  [[nodiscard]] datapath::Commands& commands() { return *commands_; }
+  [[nodiscard]] protocol::Commands& commands() { return *commands_; }
   /// Send a `progress` event. @param begun the part that is being prepared
   static void tell_begun(protocol::EventWriter& events, std::string_view begun, std::string& phase) {
     phase = begun == "ports" ? "ports" : "prepare";
@@ -52,7 +52,7 @@ class SessionProgram : public Program {
   }
 
  private:
-  std::optional<datapath::Commands> commands_;
+  std::optional<protocol::Commands> commands_;
 };
 
 template <class Job>

@@ -7,9 +7,9 @@
 
 #include "datapath/client/session.hpp"
 #include "datapath/client/watch.hpp"
-#include "datapath/commands.hpp"
 #include "datapath/memory.hpp"
 #include "programs/session.hpp"
+#include "protocol/commands.hpp"
 
 namespace {
 
@@ -17,6 +17,7 @@ using namespace dpubench::datapath;
 using dpubench::EngineCatalog;
 using dpubench::Error;
 using dpubench::programs::event;
+using dpubench::protocol::Commands;
 using dpubench::protocol::EventWriter;
 using nlohmann::json;
 

@@ -16,6 +16,7 @@ TRAFFIC_JOB = "dpubench.traffic-job/1"
 CORES_JOB = "dpubench.cores-job/1"
 APPLICATION_JOB = "dpubench.application-job/1"
 WORKLOAD_JOB = "dpubench.workload-job/1"
+TOOL_JOB = "dpubench.tool-job/1"
 EVENT = "dpubench.event/1"
 RUN = "dpubench.run/1"
 TARGET = "dpubench.target/1"
@@ -26,7 +27,8 @@ RUN_SET = "dpubench.run-set/1"
 def schema(name: str) -> dict[str, Any]:
     """Return the schema called ``name``.
 
-    Names are ``job``, those of the other programs (``server-job``, ``traffic-job``, ``cores-job``, ``application-job``, ``workload-job``),
+    Names are ``job``, those of the other programs (``server-job``, ``traffic-job``, ``cores-job``, ``application-job``, ``workload-job``,
+    ``tool-job``),
     ``event``, ``run``, ``run-set`` and ``target``. Each study adds its own part to ``run``: the file ``run.schema.json`` of its folder.
     """
     found = cast("dict[str, Any]", json.loads(resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")))

@@ -15,6 +15,8 @@ _WINDOW = frozenset({"event", "point", "group", "half", "elapsed_ns", *_COUNTS})
 _OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready", "begun", "filled", "trial", "served", "checked", "done"})
 #: Events of dpubench-cores.
 _OF_THE_MODEL = frozenset({"hello", "progress", "failure", "checked", "result", "done"})
+#: Events of dpubench-tool.
+_OF_TOOLS = frozenset({"hello", "failure", "started", "listening", "cpu", "ended"})
 _WINDOW_ALL = _WINDOW | {"ghz", "core_cycles", "energy_uj", "metrics"}
 
 
@@ -80,9 +82,18 @@ def parse_event(line: bytes) -> Event:
 
 def parse_datapath_event(line: bytes) -> Event:
     """Return the event of ``dpubench-server`` or ``dpubench-traffic`` in a line. @raises Rubbish with the line's fault"""
+    return _one_of(_OF_THE_DATAPATH, line)
+
+
+def parse_tool_event(line: bytes) -> Event:
+    """Return the event of ``dpubench-tool`` in a line. @raises Rubbish with the line's fault"""
+    return _one_of(_OF_TOOLS, line)
+
+
+def _one_of(kinds: frozenset[str], line: bytes) -> Event:
     event = _decoded(line)
     kind = event["event"]
-    if kind not in _OF_THE_DATAPATH:
+    if kind not in kinds:
         raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
     if fault := schemas.fault("event", event, kind):
         raise Rubbish(f"a {kind} event that breaks the contract: {fault}")

@@ -22,7 +22,7 @@ MAX_EVENTS_PER_S: Final = 100_000
 #: A flood of events that are checked more slowly than they come never reaches the rate above. No honest program sends so many between results.
 MAX_EVENTS_WITHOUT_RESULT: Final = 20_000
 #: Events that are the result of some work.
-RESULTS: Final = ("window", "trial", "served", "checked", "result")
+RESULTS: Final = ("window", "trial", "served", "checked", "result", "cpu", "ended")
 STDERR_KEPT_BYTES: Final = 8192
 #: Exit statuses of a program that reported its failures by events.
 _GOOD_STATUSES: Final = (0, 1, 4)
@@ -179,6 +179,21 @@ class Worker:
         if self._stop is not None:
             self._stop.check()
         return self._events.popleft()
+
+    def let_end(self, limit_s: float) -> None:
+        """End the program's input, and give it ``limit_s`` seconds to end what it has started. A stop request does not cut this short."""
+        self._to_send.clear()
+        self._stdin_open = False
+        with contextlib.suppress(OSError):
+            self._process.close_stdin()
+        given_up = time.monotonic() + limit_s
+        while not self._process.output_ended and (left := given_up - time.monotonic()) > 0:
+            for key, _ in self._selector.select(min(left, 0.1)):
+                with contextlib.suppress(BlockingIOError, OSError):
+                    if key.data == "stdout":
+                        self._process.read_output()
+                    elif key.data == "stderr":
+                        self._read_errors(key.fd)
 
     def stderr_tail(self) -> str:
         """Return the last lines of the program's standard error."""

@@ -33,7 +33,8 @@ def compare(old: RunSummary, new: RunSummary, effect: float) -> list[Comparison]
     rows: list[Comparison | Tested] = []
     for point in old.points:
         partner = partners.pop(point.id, None)
-        for quantity in old.quantities:
+        had = [quantity for quantity in old.quantities if any(quantity.name in p.figures for p in (point, partner) if p)]
+        for quantity in had or old.quantities[:1]:
             rows.append(_row(point, partner, quantity, len(old.quantities) > 1))
     rows += [Comparison(p.id, None, p.id, None, "not comparable", None, "this point is not in the old run") for p in partners.values()]
     return judged(rows, effect)

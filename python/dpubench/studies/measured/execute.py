@@ -39,7 +39,9 @@ class MeasuredRun(Work):
         super().__init__(writer, record, budget, display)
         self.plan, self.quantities, self.stop = plan, quantities, stop
         self._points = {str(entry["id"]): entry for entry in record["points"]}
-        self._values: dict[str, dict[int, float]] = {}  #: point -> round -> value of the first quantity
+        self._order = {quantity.name: place for place, quantity in enumerate(quantities)}
+        self._decides: dict[str, str] = {}  #: point -> the first of the run's quantities that it has
+        self._values: dict[str, dict[int, float]] = {}  #: point -> round -> value of that quantity
         self._round_s: list[float] = []
         for row in rounds.read(writer.path):
             self._take(row)
@@ -68,8 +70,12 @@ class MeasuredRun(Work):
         return [name for name in self._open() if name not in self._values]
 
     def _take(self, row: dict[str, Any]) -> None:
-        if row["quantity"] == self.quantities[0].name:
-            self._values.setdefault(str(row["point"]), {})[int(row["round"])] = float(row["value"])
+        point, quantity = str(row["point"]), str(row["quantity"])
+        before = self._decides.setdefault(point, quantity)
+        if self._order[quantity] < self._order[before]:
+            self._decides[point], self._values[point] = quantity, {}
+        if quantity == self._decides[point]:
+            self._values.setdefault(point, {})[int(row["round"])] = float(row["value"])
 
     def _open(self) -> list[str]:
         """Return the points that can be measured and have not failed."""

@@ -41,8 +41,8 @@ class PointSummary:
     parameters: dict[str, str]
     figures: dict[str, Interval] = field(default_factory=dict)  #: quantity -> interval; empty: see ``failure`` and ``unavailable``
     rounds: dict[str, list[float]] = field(default_factory=dict)  #: quantity -> the value of each round
-    converged: bool = False  #: whether the first quantity is as precise as the plan asks
-    precision: float = float("nan")  #: relative half width of the first quantity
+    converged: bool = False  #: whether the first of its quantities is as precise as the plan asks
+    precision: float = float("nan")  #: relative half width of the first of its quantities
     failure: str = ""
     unavailable: str = ""
     warnings: list[Warning_] = field(default_factory=list)
@@ -52,6 +52,6 @@ class PointSummary:
 class RunSummary(AnalysedRun):
     """One analysed run."""
 
-    quantities: list[Quantity]  #: the first one decides when a point is known well enough
+    quantities: list[Quantity]  #: the first one that a point has decides when it is known well enough
     points: list[PointSummary]
     rounds: int

@@ -40,11 +40,10 @@ def _point(entry: dict[str, Any], values: dict[str, list[float]], quantities: li
         return point
     point.rounds = {q.name: values[q.name] for q in quantities if values.get(q.name)}
     point.figures = {name: statistics.interval_of_rounds(found) for name, found in point.rounds.items()}
-    first = quantities[0].name
-    number = len(point.rounds.get(first, []))
-    if number:
-        point.precision = statistics.precision(point.figures[first])
-        point.converged = number >= statistics.MINIMUM_ROUNDS and statistics.is_known(point.figures[first], precision_target)
+    first = next(iter(point.rounds))
+    number = len(point.rounds[first])
+    point.precision = statistics.precision(point.figures[first])
+    point.converged = number >= statistics.MINIMUM_ROUNDS and statistics.is_known(point.figures[first], precision_target)
     if number < statistics.MINIMUM_ROUNDS:
         point.warnings.append(Warning_("few-rounds", f"{number} of at least {statistics.MINIMUM_ROUNDS} rounds", point.id))
     elif not point.converged:

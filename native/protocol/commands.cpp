@@ -1,4 +1,4 @@
-#include "datapath/commands.hpp"
+#include "protocol/commands.hpp"
 
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 
-namespace dpubench::datapath {
+namespace dpubench::protocol {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
@@ -51,27 +51,41 @@ std::optional<std::string> Commands::take_line() {
   }
 }
 
-std::optional<std::string> Commands::next() {
-  while (true) {
-    if (auto line = take_line()) return line;
-    if (ended_) return std::nullopt;
-    std::array<pollfd, 2> sources{{{signals_, POLLIN, 0}, {in_, POLLIN, 0}}};
-    if (poll(sources.data(), sources.size(), -1) < 0 && errno != EINTR) return std::nullopt;
-    if ((sources[0].revents & POLLIN) != 0) {
-      ended_ = true;
-      read_.clear();
-      return std::nullopt;
-    }
-    if (sources[1].revents == 0) continue;
+void Commands::read_some(int wait_ms) {
+  std::array<pollfd, 2> sources{{{signals_, POLLIN, 0}, {in_, POLLIN, 0}}};
+  const int ready = poll(sources.data(), sources.size(), wait_ms);
+  if (ready < 0 && errno != EINTR) {
+    ended_ = true;
+  } else if (ready > 0 && (sources[0].revents & POLLIN) != 0) {
+    ended_ = true;
+    read_.clear();
+  } else if (ready > 0 && sources[1].revents != 0) {
     std::array<char, 65536> chunk;
     const ssize_t n = read(in_, chunk.data(), chunk.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      ended_ = true;
-    } else {
+    if (n > 0) {
       read_.append(chunk.data(), static_cast<std::size_t>(n));
+    } else if (n == 0 || errno != EINTR) {
+      ended_ = true;
     }
   }
 }
 
-}  // namespace dpubench::datapath
+std::optional<std::string> Commands::next() {
+  while (true) {
+    if (auto line = take_line()) return line;
+    if (ended_) return std::nullopt;
+    read_some(-1);
+  }
+}
+
+std::array<int, 2> Commands::descriptors() const {
+  return {ended_ ? -1 : signals_, ended_ ? -1 : in_};
+}
+
+std::optional<std::string> Commands::next_if_any() {
+  if (auto line = take_line()) return line;
+  if (!ended_) read_some(0);
+  return take_line();
+}
+
+}  // namespace dpubench::protocol

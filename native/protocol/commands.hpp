@@ -1,10 +1,11 @@
 // Reads the lines of a program's standard input until the input ends or a signal asks the program to end.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 
-namespace dpubench::datapath {
+namespace dpubench::protocol {
 
 /// The command lines of a program. While the object lives, SIGTERM, SIGINT and SIGHUP end the input instead of the program, so
 /// that the program closes its ports in good order. Make it before any thread starts, so that all threads block these signals.
@@ -20,7 +21,16 @@ class Commands {
   /// signal came. @throws Error on a line that is longer than any job
   std::optional<std::string> next();
 
+  /// Return the descriptors to poll for a program that waits for other things too; a negative one is none.
+  [[nodiscard]] std::array<int, 2> descriptors() const;
+  /// Return the next line if it is there, without waiting. @throws as next()
+  std::optional<std::string> next_if_any();
+  /// Return whether the input has ended, or a signal came, and no line is left.
+  [[nodiscard]] bool ended() const { return ended_ && read_.empty(); }
+
  private:
+  /// Read what is there. @param wait_ms  limit for waiting; -1: none
+  void read_some(int wait_ms);
   [[nodiscard]] std::optional<std::string> take_line();
 
   int in_;
@@ -29,4 +39,4 @@ class Commands {
   std::string read_;  ///< input that was read and is not taken yet
 };
 
-}  // namespace dpubench::datapath
+}  // namespace dpubench::protocol
