@@ -139,7 +139,8 @@ class Run(MeasuredRun):
             return {}
         for code, message in warnings_of(result, seconds):
             self.journal.warn({"code": code, "message": message, "point": point})
-        return {RATE: result.per_s} | ({CPU_TIME: result.cpu_us} if result.cpu_us > 0 else {})
+        cpu_us = result.cpu_us(self._instances)
+        return {RATE: result.per_s} | ({CPU_TIME: cpu_us} if cpu_us else {})
 
     def _stressed(self, entry: dict[str, Any], stressor: str, seconds: float) -> Result | None:
         """Return the result of a fresh process; None where stress-ng says that the stressor cannot run there. @raises PointFailed, Interrupted"""
@@ -153,16 +154,14 @@ class Run(MeasuredRun):
         if ended.over_time:
             raise PointFailed("limit", f"it was ended {self.plan.overtime:g} s after the {seconds:g} s that it was to run (--set overtime=120s)")
         result = _result(ended, stressor)
-        if result is not None and result.per_s > 0 and ended.good:
+        if result is not None and result.worked(seconds) and ended.good:
             return result
+        if not ended.good and ended.status != _NOT_IMPLEMENTED:
+            raise PointFailed("measure", ended.why())
         reasons, _ = stressng.parse_refusals(f"{ended.stdout}\n{ended.stderr}", [stressor])
-        cannot = reasons.get(stressor, "" if ended.status != _NOT_IMPLEMENTED else "stress-ng does not implement it there")
-        if not cannot and ended.good and (result is None or result.wall_s < seconds / 2):
-            cannot = "stress-ng could not begin it"
-        if cannot:
-            entry["unavailable"] = cannot
-            return None
-        raise PointFailed("measure", "it did no operation in all its time" if ended.good else ended.why())
+        otherwise = result.why_not(seconds) if result is not None else "stress-ng gives no result for it"
+        entry["unavailable"] = reasons.get(stressor, otherwise)
+        return None
 
     # --- the end
 

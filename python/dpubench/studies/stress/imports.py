@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.errors import UserError
+from dpubench.plans.quantities import format_duration
 from dpubench.run.importing import File, Imported, Member
 from dpubench.storage.runs import Event, now_utc
 from dpubench.studies.measured import rounds
@@ -46,7 +47,7 @@ def imported(files: Sequence[File]) -> Imported:
     texts = [(file, file.text()) for file in files]
     tables = [(file, text) for file, text in texts if _is_table(text)]
     found = list(_tables(tables)) + [_single(file, text) for file, text in texts if not _is_table(text)]
-    found = [repetition for repetition in found if any(r.per_s > 0 for r in repetition.output.results.values())]
+    found = [repetition for repetition in found if any(r.worked(repetition.seconds) for r in repetition.output.results.values())]
     if not found:
         raise UserError(f"{files[0].path}: holds no stressor with operations: nothing can be imported")
     platforms: dict[str, list[_Repetition]] = defaultdict(list)
@@ -54,11 +55,9 @@ def imported(files: Sequence[File]) -> Imported:
         platforms[repetition.platform].append(repetition)
     durations = sorted({repetition.seconds for repetition in found})
     stressors = sorted({name for repetition in found for name in repetition.output.results})
-    plan = Plan(
-        study="stress", plan="imported", summary="measured elsewhere", stressors=stressors, duration=[float(s) for s in durations],
-        target=list(platforms),
-    )  # fmt: skip
-    notes = [f"{len(found)} repetitions of {len(stressors)} stressors; rates of zero are missing values"]
+    words = {"study": "stress", "plan": "imported", "summary": "measured elsewhere", "stressors": stressors, "target": list(platforms)}
+    plan = Plan.model_validate(words | {"duration": [format_duration(seconds) for seconds in durations]})
+    notes = [f"{len(found)} repetitions of {len(stressors)} stressors; stressors that did nothing, or ended before half of their time, have no rate"]
     return Imported(plan, [_member(name, of) for name, of in platforms.items()], notes)
 
 
@@ -77,10 +76,13 @@ def _member(platform: str, found: Sequence[_Repetition]) -> Member:
         [event for seconds in sorted(by_time) if number < len(by_time[seconds]) for event in _events(number, by_time[seconds][number])]
         for number in range(max(map(len, by_time.values())))
     ]
-    present = {(name, r.seconds): result.per_s > 0 for r in found for name, result in r.output.results.items() if result.per_s > 0}
+    worked = {(name, r.seconds) for r in found for name, result in r.output.results.items() if result.worked(r.seconds)}
+    why = {(name, r.seconds): result.why_not(r.seconds) for r in found for name, result in r.output.results.items()}
     names = sorted({name for repetition in found for name in repetition.output.results})
-    nothing = "it did no operation in any repetition"
-    points = [point(name, seconds, "" if (name, seconds) in present else nothing) for seconds in sorted(by_time) for name in names]
+    points = [
+        point(name, seconds, "" if (name, seconds) in worked else why.get((name, seconds), "it is in no repetition"))
+        for seconds in sorted(by_time) for name in names
+    ]  # fmt: skip
     of = {name: classes.of(name) for name in names}
     machine = next((dict(r.output.machine) for r in found if r.output.machine), {})
     record = {
@@ -101,11 +103,11 @@ def _elapsed(by_time: Mapping[int, Sequence[_Repetition]], number: int) -> float
 
 def _events(number: int, repetition: _Repetition) -> Iterator[Event]:
     for name, result in repetition.output.results.items():
-        if result.per_s > 0:
+        if result.worked(repetition.seconds):
             where = point(name, repetition.seconds).id
             yield rounds.kept(number, where, RATE, result.per_s)
-            if result.cpu_us > 0:
-                yield rounds.kept(number, where, CPU_TIME, result.cpu_us)
+            if cpu_us := result.cpu_us(int(repetition.output.machine.get("cpus_online", 0))):
+                yield rounds.kept(number, where, CPU_TIME, cpu_us)
 
 
 def _warnings(found: Sequence[_Repetition], version: str) -> list[dict[str, str]]:
@@ -113,6 +115,8 @@ def _warnings(found: Sequence[_Repetition], version: str) -> list[dict[str, str]
     for repetition in found:
         for name, result in repetition.output.results.items():
             where = point(name, repetition.seconds).id
+            if not result.worked(repetition.seconds):
+                continue
             for code, message in warnings_of(result, repetition.seconds):
                 warnings.setdefault((code, where), {"code": code, "message": message, "point": where})
     told = list(warnings.values())
@@ -129,7 +133,7 @@ def _single(file: File, text: str) -> _Repetition:
         output = stressng.parse_log(text) if stressng.messages(text[:100_000]) else stressng.parse_yaml(text)
     except NotStressNg as error:
         raise UserError(f"{file.path}: {error}") from None
-    if not any(result.per_s > 0 for result in output.results.values()):
+    if not output.duration_s:
         raise UserError(f"{file.path}: holds no stressor with operations: leave it out")
     platform = file.platform or output.host or file.path.resolve().parent.name
     return _Repetition(platform, output.duration_s, output, [file.path])

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpubench.plans.quantities import format_duration
 from dpubench.studies.measured import model as measured
 
 
@@ -22,7 +21,7 @@ class Point(measured.Point):
 
 def point(stressor: str, seconds: float, unavailable: str = "") -> Point:
     """Return the point of ``stressor`` at a duration of ``seconds``."""
-    duration = format_duration(seconds)
+    duration = f"{seconds:g}s"
     return Point(f"{stressor},{duration}", {"stressor": stressor, "duration": duration}, unavailable, seconds)
 
 

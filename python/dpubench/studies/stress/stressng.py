@@ -1,7 +1,8 @@
 """What stress-ng prints: its results as YAML and as a log, its lists of stressors, and its reasons for skipping one. Versions 0.12 to 0.18.
 
-Some versions list a stressor twice, with one entry zero: its entries are added up. A rate of zero is no result, because no stressor that works does
-nothing; stress-ng writes such an entry for a stressor that it was compiled without, or that could not begin.
+Some versions list a stressor twice, with one entry zero: its entries are added up. Two kinds of entries are no results. stress-ng writes a rate of
+zero for a stressor that it was compiled without, or that could not begin. And a stressor that ended long before its time has done some other thing
+than to work for that time: its rate is of the first milliseconds, and its counters may hold what was in memory before (5e18 operations in 0.4 ms).
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from typing import Any, Final
 import yaml
 
 _LOADER: Final = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-#: Largest number of operations or seconds that is believed.
-MOST: Final = 1e18
+#: Largest number of operations or seconds that is read.
+MOST: Final = 1e24
+#: Share of the time that it was asked to run for which a stressor must have run.
+LEAST_SHARE: Final = 0.5
+#: Factor on the CPU time that there is, beyond which an account of CPU time is wrong.
+_CPU_SLACK: Final = 1.05
 #: Factor on the time that a stressor was asked to run, beyond which it ran much longer.
 OVERRUN: Final = 1.2
 
@@ -39,10 +44,19 @@ class Result:
         """Return operations per second of wall time; 0 where it did nothing."""
         return self.operations / self.wall_s if self.wall_s > 0 else 0.0
 
-    @property
-    def cpu_us(self) -> float:
-        """Return CPU time per operation in us; 0 where none was accounted for."""
-        return 1e6 * self.cpu_s / self.operations if self.operations > 0 else 0.0
+    def worked(self, seconds: float) -> bool:
+        """Return whether it did anything, for a good part of the ``seconds`` that it was asked to."""
+        return self.operations > 0 and self.wall_s >= LEAST_SHARE * seconds
+
+    def cpu_us(self, cpus: int) -> float:
+        """Return CPU time per operation in us; 0 where none was accounted for, or more than ``cpus`` CPUs have (0: unknown)."""
+        if self.operations <= 0 or (cpus and self.cpu_s > _CPU_SLACK * cpus * self.wall_s):
+            return 0.0
+        return 1e6 * self.cpu_s / self.operations
+
+    def why_not(self, seconds: float) -> str:
+        """Return why it is no result, although it was asked to run for ``seconds``."""
+        return "it did no operation" if self.operations <= 0 else f"it ended after {self.wall_s:.3g} s of {seconds:g} s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +78,7 @@ class Output:
 
 def warnings_of(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
     """Yield code and message of what weakens ``result``, of a stressor that was asked to run for ``seconds``."""
-    if result.per_s > 0 and result.wall_s > OVERRUN * seconds * result.entries:
+    if result.wall_s > OVERRUN * seconds * result.entries:
         yield "overrun", f"it ran for {result.wall_s:.1f} s, asked for {seconds:g} s"
     if result.entries > 1:
         yield "listed-twice", f"{result.entries} entries with operations"
@@ -140,7 +154,7 @@ def _machine(info: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in facts.items() if v} | {
         name: int(value)
         for name, key in (("cpus_online", "cpus-online"), ("memory_bytes", "totalram"), ("page_bytes", "pagesize"))
-        if (value := _word(info, key)).isascii() and value.isdigit() and 0 < int(value) < MOST
+        if (value := _word(info, key)).isascii() and value.isdigit() and len(value) < 17
     }
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dpubench.analysis.digits import significant
 from dpubench.analysis.model import Interval
 from dpubench.analysis.tables import count, cpus_text, failure_line, section, table, warning_lines
-from dpubench.plans.quantities import format_duration
 from dpubench.studies.measured import text as measured
 from dpubench.studies.stress import ranking
 from dpubench.studies.stress.model import QUANTITIES, PointSummary, Rank, RunSummary
@@ -59,7 +58,7 @@ def points_table(points: Sequence[PointSummary]) -> str:
     for p in points:
         figures = [measured.interval_text(p.figures.get(q.name)) for q in QUANTITIES]
         beside = [relative_text(p.relative), rank_text(p)] if ranked else []
-        rows.append([p.stressor, format_duration(p.duration_s), *figures, *beside, remarks(p)])
+        rows.append([p.stressor, f"{p.duration_s:g}s", *figures, *beside, remarks(p)])
     return table(header, rows, [False, *(True for _ in header[1:-1]), False])
 
 
@@ -102,7 +101,7 @@ def side_by_side(found: Ranking) -> list[str]:
             lines += section(f"Best stressors of {name}", [listed(found.best(target))])
             lines += section(f"Worst stressors of {name}", [listed(found.worst(target))])
     if found.durations is not None:
-        short, long = map(format_duration, found.durations)
+        short, long = (f"{seconds:g}s" for seconds in found.durations)
         decided = sum(moved.decided for moved in found.moved)
         lines += ["", f"Rank from {short} to {long}: {len(found.moved)} of {found.moved_of} change, {decided} beyond both intervals"]
         rows = [(m.stressor, names[m.target], rank_words(m.before), rank_words(m.after)) for m in found.moved if m.decided]
