@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from dpubench.plans.model import Duration, MeasuredPlan, Share, Word, listed
 
@@ -46,8 +46,9 @@ class Plan(MeasuredPlan):
             raise ValueError("a duration is named twice: name each once")
         return sorted(value)
 
-    @model_validator(mode="after")
-    def _adaptive_needs_two(self) -> Plan:
-        if self.adaptive and len(self.duration) != 2:
-            raise ValueError("adaptive mode needs two durations, a short and a long one: set duration to 10s,60s")
-        return self
+    @field_validator("adaptive")
+    @classmethod
+    def _needs_two_durations(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and len(info.data.get("duration", [1.0, 2.0])) != 2:
+            raise ValueError("adaptive mode needs two durations, a short and a long one: --set duration=10s,60s")
+        return value
