@@ -161,13 +161,15 @@ def _seconds(path: Path) -> float:
 
 
 def _most(claim: str, values: Sequence[float], limit: float) -> Claim:
-    return Claim("stress", claim, _spread(values), f"at most {limit:.3f}", "pass" if max(values) <= limit else "MISSED", {"values": list(values)})
+    return _judged(claim, values, f"at most {limit:.3f}", max(values) <= limit)
 
 
 def _least(claim: str, values: Sequence[float]) -> Claim:
-    return Claim(
-        "stress", claim, _spread(values), f"at least {LEAST_TAU}", "pass" if min(values) >= LEAST_TAU else "MISSED", {"values": list(values)}
-    )
+    return _judged(claim, values, f"at least {LEAST_TAU}", min(values) >= LEAST_TAU)
+
+
+def _judged(claim: str, values: Sequence[float], limit: str, holds: bool) -> Claim:
+    return Claim("stress", claim, _spread(values), limit, "pass" if holds else "MISSED", {"values": list(values)})
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -46,10 +46,8 @@ def command(
     for note in imported.notes:
         terminal.note(note)
     if json:
-        points = sum(len(run.points) for run in runs)
-        terminal.print_json(
-            {"run": str(path), "report": str(report or ""), "targets": [member.name for member in imported.members], "points": points}
-        )
+        names, points = [run.target for run in runs], sum(len(run.points) for run in runs)
+        terminal.print_json({"run": str(path), "report": str(report or ""), "targets": names, "points": points})
     else:
         print(f"imported: {path} ({len(runs)} target{'s' if len(runs) > 1 else ''})")
         print(f"next: dpubench show {path}")
