@@ -58,6 +58,7 @@ def imported(files: Sequence[File]) -> Imported:
     words = {"study": "stress", "plan": "imported", "summary": "measured elsewhere", "stressors": stressors, "target": list(platforms)}
     plan = Plan.model_validate(words | {"duration": [format_duration(seconds) for seconds in durations]})
     notes = [f"{len(found)} repetitions of {len(stressors)} stressors; stressors that did nothing, or ended before half of their time, have no rate"]
+    notes += [f"{r.files[0]}: has no end, so that it may lack stressors: was it cut short?" for r in found if not r.output.whole]
     return Imported(plan, [_member(name, of) for name, of in platforms.items()], notes)
 
 

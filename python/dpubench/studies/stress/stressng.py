@@ -67,7 +67,8 @@ class Output:
     version: str = ""  #: empty if the output does not tell it
     host: str = ""
     machine: Mapping[str, Any] = field(default_factory=dict)  #: facts under the names of a run's machine
-    started: str = ""  #: as stress-ng wrote it: date and time
+    started: str = ""  #: ISO 8601; empty if it does not tell
+    whole: bool = True  #: whether it has the end that stress-ng writes; a file without one may lack stressors
 
     @property
     def duration_s(self) -> int:
@@ -95,7 +96,7 @@ def parse_yaml(text: str) -> Output:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark is not None else ""
-        raise NotStressNg(f"is no YAML ({getattr(error, 'problem', None) or error}{where})") from None
+        raise NotStressNg(f"is no YAML, or was cut short ({getattr(error, 'problem', None) or error}{where})") from None
     except RecursionError:
         raise NotStressNg("is nested too deeply for a result of stress-ng") from None
     if not isinstance(content, dict) or "metrics" not in content:
@@ -106,7 +107,8 @@ def parse_yaml(text: str) -> Output:
     info = content.get("system-info")
     info = info if isinstance(info, dict) else {}
     results = merged(_entry(entry) for entry in metrics)
-    return Output(results, _word(info, "stress-ng-version"), _word(info, "hostname"), _machine(info), _started(info))
+    whole = text.rstrip().endswith("\n...")
+    return Output(results, _word(info, "stress-ng-version"), _word(info, "hostname"), _machine(info), _started(info), whole)
 
 
 def _word(info: Mapping[str, Any], key: str) -> str:
