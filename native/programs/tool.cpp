@@ -64,6 +64,7 @@ class Run {
     if (path.empty()) throw Error(job_.tool + ": is not installed here: install package " + std::string(tool.package));
     Spec spec{{path.string()}, folder_.path(), job_.time_limit_s};
     spec.words.insert(spec.words.end(), job_.arguments.begin(), job_.arguments.end());
+    const json before = cpu_times_now();
     Supervised running(spec);
     events_.write({{"event", "started"}, {"pid", running.pid()}});
     while (!running.ended()) {
@@ -73,7 +74,7 @@ class Run {
       while (const auto line = commands_.next_if_any()) obey(*line, running);
       if (!heard || commands_.ended() || events_.closed()) running.ask_to_end(kPatience);
     }
-    tell_end(running.finish());
+    tell_end(running.finish(), before);
   }
 
  private:
@@ -109,7 +110,7 @@ class Run {
     }
   }
 
-  void tell_end(const Ended& ended) {
+  void tell_end(const Ended& ended, const json& cpu_before) {
     json files = json::object();
     for (const std::string& name : job_.collect) {
       if (json text = content(folder_.path() / name); !text.is_null()) files[name] = std::move(text);
@@ -119,6 +120,8 @@ class Run {
                    {"signal", ended.signal},
                    {"over_time", ended.over_time},
                    {"elapsed_s", ended.elapsed_s},
+                   {"cpu_before", cpu_before},
+                   {"cpu_after", cpu_times_now()},
                    {"user_s", ended.user_s},
                    {"system_s", ended.system_s},
                    {"stdout", ended.out.text},

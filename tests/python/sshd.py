@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -218,16 +218,18 @@ def running_under(folder: Path) -> list[int]:
 
 
 def small_bundle(
-    path: Path, agent: Path, program: str, *, version: str = __version__, architecture: str = "", script: str = _AGENT, layouts: int = 1
-) -> Path:
+    path: Path, agent: Path, program: str, *, version: str = __version__, architecture: str = "", script: str = _AGENT, layouts: int = 1,
+    more: Mapping[str, str] | None = None,
+) -> Path:  # fmt: skip
     """Write a bundle that uses this machine's libraries: the agent of this build, and the script ``program`` as dpubench-operators.
 
-    ``script`` starts the agent. The bundle holds the program in that many ``layouts``.
+    ``script`` starts the agent. The bundle holds the program in that many ``layouts``, and ``more`` programs, scripts by name.
     """
     contents = {
         "agent": script.encode(),
         "lib/dpubench-agent": agent.read_bytes(),
         **{f"lib/{programs.in_layout('dpubench-operators', n)}": program.encode() for n in range(layouts)},
+        **{f"lib/{name}": text.encode() for name, text in (more or {}).items()},
     }
     files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
     manifest = {"schema": "dpubench.bundle/1", "version": version, "architecture": architecture or bundle.host_architecture(), "files": files}

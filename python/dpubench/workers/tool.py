@@ -96,10 +96,15 @@ class CpuTimes:
         return self.busy_ns + self.idle_ns + self.iowait_ns + self.steal_ns
 
 
+def busy_ns(before: CpuTimes, after: CpuTimes) -> int:
+    """Return the processor time between two readings that programs and the kernel took, over all CPUs."""
+    return after.busy_ns - before.busy_ns
+
+
 def busy_share(before: CpuTimes, after: CpuTimes) -> float:
     """Return the share (0..1) of all CPUs' time between two readings in which they worked; NaN if no tick passed."""
     total = after.total_ns - before.total_ns
-    return (after.busy_ns - before.busy_ns) / total if total > 0 else float("nan")
+    return busy_ns(before, after) / total if total > 0 else float("nan")
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,8 @@ class Ended:
     elapsed_s: float
     user_s: float  #: processor time of it and of the descendants that it waited for
     system_s: float
+    cpu_before: CpuTimes  #: the whole machine's processor times when it began
+    cpu_after: CpuTimes  #: likewise when it had ended
     stdout: str
     stderr: str
     cut: bool  #: whether the middle of a long output is missing
@@ -205,7 +212,8 @@ class Tool:
             if event["event"] == "failure":
                 raise WorkerFault(event["message"], "crash")
             if event["event"] == "ended":
-                self._ended = Ended(**{key: value for key, value in event.items() if key != "event"})
+                told = {key: value for key, value in event.items() if key != "event"}
+                self._ended = Ended(**told | {key: CpuTimes(**told[key]) for key in ("cpu_before", "cpu_after")})
             if event["event"] == kind:
                 return event
         return None

@@ -28,7 +28,11 @@ def _summary(run: RunDirectory) -> RunSummary:
         quantities = [Quantity(**entry) for entry in record["quantities"]]
         head = head_of(record, run.path)
         points = [_point(entry, values[entry["id"]], quantities, head["precision_target"]) for entry in record["points"]]
-        head["warnings"] = warnings.of_the_run([*head["warnings"], *(w for p in points for w in p.warnings)], points)
+        told = {point.id: [w for w in head["warnings"] if w.point == point.id] for point in points}
+        for point in points:
+            point.warnings += told[point.id]
+        of_the_whole = [w for w in head["warnings"] if w.point not in told]
+        head["warnings"] = warnings.of_the_run([*of_the_whole, *(w for p in points for w in p.warnings)], points)
         return RunSummary(**head, quantities=quantities, points=points, rounds=len(record["rounds"]))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise DamagedRunError(f"{run.run_file}: does not follow dpubench.run/1 of a study of figures ({error!r})") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,13 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
     head += failure_lines(record["failures"][:2], FAILURE_LINES, path)
     tail = tail_lines(path, report, len(run.left_out))
     room = max(SUMMARY_LINES - len(head) - len(tail) - 2, 3)
-    measured = [point for point in run.points if point.figures]
-    more = [f"... and {len(measured) - room} more"] if len(measured) > room else []
-    return [*head, *(text.points_table(run, measured[:room]).splitlines() if measured else []), *more, *tail]
+    lines = [line for found in text.tables(run) for line in _table(found)]
+    more = [f"... and {len(lines) - room} more lines: dpubench show {path}"] if len(lines) > room else []
+    return [*head, *lines[:room], *more, *tail]
+
+
+def _table(found: text.PointsTable) -> list[str]:
+    """Return a table with only the points that have figures, under its title; nothing without any."""
+    measured = [point for point in found.points if point.figures]
+    shown = text.points_table(replace(found, points=measured)).splitlines() if measured else []
+    return [*text.heading(found), *shown] if shown else []

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dpubench.analysis.digits import significant
 from dpubench.analysis.export import words
 from dpubench.analysis.model import Interval
 from dpubench.analysis.tables import count, cpus_text, failure_line, section, table, warning_lines
-from dpubench.studies.measured.model import PointSummary, RunSummary
+from dpubench.studies.measured.model import PointSummary, Quantity, RunSummary
 
 
 def show(runs: Sequence[RunSummary]) -> str:
@@ -24,7 +25,7 @@ def _shown(run: RunSummary) -> list[str]:
         f"{run.name}{label}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
         ", ".join(filter(None, origin)),
         counts(run),
-        *(["", points_table(run, run.points)] if run.points else []),
+        *(line for found in tables(run) for line in ["", *heading(found), points_table(found)]),
         *section("Warnings", warning_lines(run.warnings)),
         *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
         *section("Left out", run.left_out),
@@ -38,11 +39,58 @@ def counts(run: RunSummary) -> str:
     return f"{count(len(run.points), 'point')}, {len(measured)} measured in {count(run.rounds, 'round')}; {loose} did not converge"
 
 
-def points_table(run: RunSummary, points: Sequence[PointSummary]) -> str:
-    """Return a table of ``points``: parameters, and each quantity with its interval."""
-    header = ("parameters", *(f"{q.title} ({q.unit})" for q in run.quantities), "remarks")
-    rows = [(words(p.parameters), *(interval_text(p.figures.get(q.name)) for q in run.quantities), remarks(p)) for p in points]
-    return table(header, rows, [False, *(True for _ in run.quantities), False])
+@dataclass(frozen=True)
+class PointsTable:
+    """Points whose figures stand in one table."""
+
+    title: str  #: empty if the run has only one table
+    fixed: str  #: parameters that all its points share, in words
+    parameters: Sequence[str]  #: names of the others
+    points: Sequence[PointSummary]
+    quantities: Sequence[Quantity]  #: those that one of the points has, or could have
+
+
+def tables(run: RunSummary) -> list[PointsTable]:
+    """Return the points of ``run`` in tables: one for each value of their parameter ``test``, for studies whose points measure different things."""
+    by_test: dict[str, list[PointSummary]] = {}
+    for point in run.points:
+        by_test.setdefault(point.parameters.get("test", ""), []).append(point)
+    return [_table_of(test, points, run.quantities) for test, points in by_test.items()]
+
+
+def _table_of(test: str, points: Sequence[PointSummary], quantities: Sequence[Quantity]) -> PointsTable:
+    names = [name for name in dict.fromkeys(name for point in points for name in point.parameters) if name != "test"]
+    varying = [name for name in names if len({point.parameters.get(name) for point in points}) > 1] or names
+    fixed = words({name: points[0].parameters[name] for name in names if name not in varying})
+    return PointsTable(test, fixed, varying, points, _had(quantities, points))
+
+
+def _had(quantities: Sequence[Quantity], points: Sequence[PointSummary]) -> Sequence[Quantity]:
+    return [q for q in quantities if any(q.name in p.figures for p in points)] or quantities[:1]
+
+
+def heading(shown: PointsTable) -> list[str]:
+    """Return the line above a table; none where nothing needs to be said."""
+    return [": ".join(filter(None, [shown.title, shown.fixed]))] if shown.title or shown.fixed else []
+
+
+def points_table(shown: PointsTable) -> str:
+    """Return a table: parameters, and each quantity with its interval."""
+    header = (*shown.parameters, *(f"{q.title} ({q.unit})" for q in shown.quantities), "remarks")
+    rows = [
+        (*parameters_of(shown, p), *(interval_text(p.figures.get(q.name)) for q in shown.quantities), remarks(p)) for p in shown.points
+    ]  # fmt: skip
+    return table(header, rows, [*(is_number_column(shown, n) for n in shown.parameters), *(True for _ in shown.quantities), False])
+
+
+def parameters_of(shown: PointsTable, point: PointSummary) -> list[str]:
+    """Return the values of the table's parameters at a point; empty where it has none."""
+    return [point.parameters.get(name, "") for name in shown.parameters]
+
+
+def is_number_column(shown: PointsTable, name: str) -> bool:
+    """Return whether a parameter has only numbers in a table."""
+    return all(point.parameters.get(name, "").isdigit() for point in shown.points)
 
 
 def interval_text(interval: Interval | None) -> str:

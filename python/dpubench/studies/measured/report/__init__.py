@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis import warnings
-from dpubench.analysis.export import words
 from dpubench.report import frame
 from dpubench.report.machine import bibtex, run_info
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
 from dpubench.report.troubles import LISTED, warning_groups
-from dpubench.studies.measured import text
+from dpubench.studies.measured import figures, text
 from dpubench.studies.measured.model import RunSummary
+from dpubench.studies.measured.text import PointsTable
 
 HERE: Final = Path(__file__).parent
 
@@ -24,7 +24,8 @@ class RunPart:
 
     info: RunInfo
     counts: str
-    run: RunSummary
+    tables: list[PointsTable]
+    better: list[tuple[str, str]]  #: quantity -> whether more or less of it is better
 
 
 @dataclass(slots=True)
@@ -49,7 +50,18 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
     Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
     """
     page = build(runs, baseline)
-    frame.save(frame.render(page, page.all_runs[0].version, HERE, {"words": words, "remarks": text.remarks}), output)
+    frame.save(
+        frame.render(
+            page,
+            page.all_runs[0].version,
+            HERE,
+            {"heading": text.heading, "remarks": text.remarks},
+            None,
+            parameters_of=text.parameters_of,
+            is_number=text.is_number_column,
+        ),
+        output,
+    )
 
 
 def build(runs: list[RunSummary], baseline: str | None = None) -> Page:
@@ -65,13 +77,29 @@ def build(runs: list[RunSummary], baseline: str | None = None) -> Page:
     unavailable = [Trouble(run.name, p.id, p.unavailable) for run in runs for p in run.points if p.unavailable]
     return Page(
         title=f"dpubench {runs[0].study}: {', '.join(run.name for run in runs)}",
-        measured=f"{', '.join(q.title for q in runs[0].quantities)}, measured".capitalize(),
+        measured=_measured(runs[0]),
         all_runs=infos,
-        parts=[RunPart(info, text.counts(run), run) for run, info in zip(runs, infos, strict=True)],
+        parts=[RunPart(info, text.counts(run), text.tables(run), _better(run)) for run, info in zip(runs, infos, strict=True)],
         warnings=warning_groups(((run.name, w) for run in runs for w in run.warnings), warnings.advice),
         failures=failures[:LISTED],
         failures_more=max(0, len(failures) - LISTED),
         unavailable=unavailable,
         bibtex=bibtex(runs, infos),
-        data={"study": runs[0].study},
+        data={"study": runs[0].study, "figures": [_figures(run) for run in runs]},
     )
+
+
+def _figures(run: RunSummary) -> list[dict[str, Any]]:
+    """Return the figures of ``run`` as data, each with the run's name and label."""
+    return [figure | {"run": run.name, "label": run.label} for figure in figures.drawn(run, figures.declared(run.study))]
+
+
+def _better(run: RunSummary) -> list[tuple[str, str]]:
+    seen = {q.name: (q.title, q.better) for found in text.tables(run) for q in found.quantities}
+    return list(seen.values())
+
+
+def _measured(run: RunSummary) -> str:
+    """Return the headline: what was measured."""
+    seen = [q.title for q in run.quantities if any(q.name in p.figures for p in run.points)] or [q.title for q in run.quantities]
+    return f"{', '.join(dict.fromkeys(title.split(',')[0] for title in seen))}, measured".capitalize()
