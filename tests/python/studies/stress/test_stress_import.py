@@ -28,7 +28,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def yaml_of(rates: dict[str, float], version: str = "0.12.01", seconds: int = 60, host: str = "there") -> str:
     entries = "".join(
-        f"    - stressor: {name}\n      bogo-ops: {rate * seconds:.0f}\n      wall-clock-time: {seconds}.01\n      user-time: 1.5\n      system-time: 0.5\n\n"
+        f"    - stressor: {name}\n      bogo-ops: {rate * seconds:.0f}\n      wall-clock-time: {seconds}.01\n"
+        "      user-time: 1.5\n      system-time: 0.5\n\n"
         for name, rate in rates.items()
     )
     return f"---\nsystem-info:\n      stress-ng-version: {version}\n      hostname: {host}\n      cpus-online: 8\n\nmetrics:\n{entries}...\n"

@@ -55,8 +55,7 @@ stress-ng: info:  [4532] access            949857     60.00     11.34    467.69 
 stress-ng: info:  [4532] cpu_online             0      0.00      0.00      0.00         0.00         0.00
 stress-ng: info:  [4532] for a 120.03s run time:
 """
-NEW_LOG = """stress-ng: 11:49:03.12 metrc: [15295] cpu                2319      1.00      1.12      0.00      2315.33        2073.55        55.83          6552
-"""
+NEW_LOG = "stress-ng: 11:49:03.12 metrc: [15295] cpu    2319      1.00      1.12      0.00      2315.33     2073.55        55.83          6552\n"
 
 
 def test_yaml_of_an_old_version_is_read() -> None:
