@@ -11,6 +11,8 @@ CXX := $(strip $(notdir $(shell command -v ccache 2>/dev/null)) g++)
 endif
 export CXX
 SECONDS_PER_FUZZER ?= 600
+# CI sets it: a warning of the compiler fails the build there, but not that of a user with another compiler.
+WERROR ?= false
 
 .PHONY: help run test arm bench fuzz soak lock lint format deps deps-test deps-arm build build-tests venv venv-test clean
 .DEFAULT_GOAL := help
@@ -49,7 +51,7 @@ build: venv  ## build the native programs and install the command in .venv/bin
 	@scripts/build.sh $(BUILD)
 
 build-tests: venv-test
-	@scripts/build.sh $(BUILD) -Dtests=true
+	@scripts/build.sh $(BUILD) -Dtests=true -Dwerror=$(WERROR)
 
 test: deps-test build-tests  ## install what is missing, build, run every test
 	@scripts/test.sh $(BUILD)
@@ -69,7 +71,7 @@ soak: deps-test build-tests  ## client and server for SECONDS (default 3600): me
 lock:  ## resolve the Python packages anew, with their hashes (requirements/)
 	@scripts/lock.sh
 
-lint: deps-test build-tests  ## clang-format, clang-tidy, ruff, mypy
+lint: deps-test build-tests  ## clang-format, clang-tidy, shellcheck, biome, ruff, mypy
 	@scripts/lint.sh $(BUILD)
 
 format: deps-test venv-test  ## rewrite the sources in the project's format

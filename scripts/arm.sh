@@ -26,7 +26,7 @@ trap 'exit 143' TERM HUP
 .venv/bin/dpubench bundle --arch aarch64 --build "$build" -o "$unpacked/bundle.tar.gz"
 tar xzf "$unpacked/bundle.tar.gz" -C "$unpacked"
 lib=$(echo "$unpacked"/*/lib)
-for program in dpubench-operators dpubench-server dpubench-applications dpubench-workloads dpubench-tool; do
+for program in dpubench-operators dpubench-server dpubench-applications dpubench-workloads dpubench-tool dpubench-link; do
     # The emulator gets no sysroot here, so that a program starts only if the bundle holds all that it needs.
     qemu-aarch64 -L /nonexistent -cpu "$5" "$lib"/ld-linux-aarch64.so.1 --library-path "$lib" "$lib/$program" --list >"$unpacked/bundle.json"
     "$@" "$build/native/$program" --list >"$unpacked/build.json"

@@ -8,6 +8,10 @@ echo "== clang-tidy"
 # clang-tidy skips the tests, because GoogleTest's macros cost it minutes a file. Clang's own errors count too, so this also checks
 # that the code compiles.
 git ls-files 'native/*.cpp' | grep -v _test.cpp | xargs .venv/bin/python scripts/tidy.py "$build"
+echo "== shellcheck"
+git ls-files '*.sh' .ci/run | xargs shellcheck
+echo "== biome"
+git ls-files '*.js' ':!*/vendor/*' | xargs .venv/bin/python scripts/biome.py
 echo "== ruff"
 .venv/bin/ruff format --check .
 .venv/bin/ruff check .

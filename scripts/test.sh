@@ -39,6 +39,7 @@ fuzz_all() {
     status=0
     # Start three fuzzers per core: each has one thread, and its seconds are wall-clock time.
     targets=$(.venv/bin/python tests/fuzz/run.py --list) || return 1
+    # shellcheck disable=SC2016  # the inner shell expands what stands in single quotes
     echo "$targets" | xargs -P $((3 * $(nproc))) -I{} sh -c '
         log="'"$build"'/fuzz-{}.log"
         if [ -f tests/fuzz/{}_fuzz.py ]; then set -- tests/fuzz/{}_fuzz.py --seconds "'"$seconds"'"; else set -- tests/fuzz/run.py {} "'"$seconds"'"; fi

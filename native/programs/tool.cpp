@@ -20,7 +20,7 @@
 #include "measure/clock.hpp"
 #include "programs/frame.hpp"
 #include "protocol/commands.hpp"
-#include "tools/cpu_times.hpp"
+#include "measure/cpu_times.hpp"
 #include "tools/folder.hpp"
 #include "tools/job.hpp"
 #include "tools/known.hpp"
@@ -64,7 +64,7 @@ class Run {
     if (path.empty()) throw Error(job_.tool + ": is not installed here: install package " + std::string(tool.package));
     Spec spec{{path.string()}, folder_.path(), job_.time_limit_s};
     spec.words.insert(spec.words.end(), job_.arguments.begin(), job_.arguments.end());
-    const json before = cpu_times_now();
+    const json before = dpubench::measure::cpu_times_now();
     Supervised running(spec);
     events_.write({{"event", "started"}, {"pid", running.pid()}});
     while (!running.ended()) {
@@ -99,7 +99,7 @@ class Run {
   void obey(const std::string& line, Supervised& running) {
     switch (parse_command(line)) {
       case Command::kCpu: {
-        json times = cpu_times_now();
+        json times = dpubench::measure::cpu_times_now();
         times["event"] = "cpu";
         events_.write(times);
         break;
@@ -121,7 +121,7 @@ class Run {
                    {"over_time", ended.over_time},
                    {"elapsed_s", ended.elapsed_s},
                    {"cpu_before", cpu_before},
-                   {"cpu_after", cpu_times_now()},
+                   {"cpu_after", dpubench::measure::cpu_times_now()},
                    {"user_s", ended.user_s},
                    {"system_s", ended.system_s},
                    {"stdout", ended.out.text},

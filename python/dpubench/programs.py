@@ -18,6 +18,7 @@ CORES = "dpubench-cores"
 APPLICATIONS = "dpubench-applications"
 WORKLOADS = "dpubench-workloads"
 TOOL = "dpubench-tool"
+LINK = "dpubench-link"
 TRACE_PLUGIN = "libdpubench-trace.so"
 COUNT_PLUGIN = "libdpubench-count.so"
 #: Folder beside a program, with its further code layouts ``1``, ``2``, ...: the same functions, linked in other orders.

@@ -5,13 +5,14 @@
 #include <string>
 
 #include "expect_error.hpp"
-#include "tools/cpu_times.hpp"
+#include "measure/cpu_times.hpp"
 #include "tools/known.hpp"
 #include "tools/supervised.hpp"
 
 namespace {
 
 using namespace dpubench::tools;
+using dpubench::measure::cpu_times;
 using dpubench::test::expect_error;
 
 TEST(ToolVersion, IsTheFirstNumberWithAPoint) {

@@ -129,7 +129,8 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     root = Path("/") if architecture == host_architecture() else build_folder.absolute().parent / f"build-sysroot-{architecture}"
     modules = [file for folder in _MODULES for file in sorted((native / folder).glob("*"))]
     # A build without DPDK lacks the programs of the end-to-end study; older builds have fewer programs.
-    others = [native / name for name in (programs.SERVER, programs.TRAFFIC, programs.WORKLOADS, programs.APPLICATIONS, programs.TOOL)]
+    names = (programs.SERVER, programs.TRAFFIC, programs.WORKLOADS, programs.APPLICATIONS, programs.TOOL, programs.LINK)
+    others = [native / name for name in names]
     layouts = [program.with_name(programs.LAYOUTS) / str(n) for n in range(1, programs.layouts(program))]
     placed_anew = [f for folder in layouts for f in (folder / program.name, *sorted(folder.glob("*.so")), *sorted(folder.glob("engines/*.so")))]
     own = [program, programs.agent_program(build_folder), *others, *sorted(native.glob("*.so*")), *modules, *placed_anew]

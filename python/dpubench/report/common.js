@@ -1,5 +1,6 @@
 // What the pages of all studies share: elements, numbers as text, the appearance of figures, downloads. Everything from a run is set as text, never as markup.
 "use strict";
+// biome-ignore lint/correctness/noUnusedVariables: the pages' scripts use it
 const dpubench = (() => {
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];

@@ -17,6 +17,8 @@ _OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready"
 _OF_THE_MODEL = frozenset({"hello", "progress", "failure", "checked", "result", "done"})
 #: Events of dpubench-tool.
 _OF_TOOLS = frozenset({"hello", "failure", "started", "listening", "cpu", "ended"})
+#: Events of dpubench-link.
+_OF_LINKS = frozenset({"hello", "failure", "listening", "round_trips", "answered", "transferred", "received", "done"})
 _WINDOW_ALL = _WINDOW | {"ghz", "core_cycles", "energy_uj", "metrics"}
 
 
@@ -88,6 +90,11 @@ def parse_datapath_event(line: bytes) -> Event:
 def parse_tool_event(line: bytes) -> Event:
     """Return the event of ``dpubench-tool`` in a line. @raises Rubbish with the line's fault"""
     return _one_of(_OF_TOOLS, line)
+
+
+def parse_link_event(line: bytes) -> Event:
+    """Return the event of ``dpubench-link`` in a line. @raises Rubbish with the line's fault"""
+    return _one_of(_OF_LINKS, line)
 
 
 def _one_of(kinds: frozenset[str], line: bytes) -> Event:

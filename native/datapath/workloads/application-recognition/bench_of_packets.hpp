@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -71,22 +70,21 @@ inline Frame tcp_frame(std::string_view payload, std::uint32_t sequence = 1, std
 class Packet {
  public:
   explicit Packet(const Frame& frame, std::size_t room = 2048) : buffer_(room) {
-    std::memset(static_cast<void*>(&mbuf_), 0, sizeof mbuf_);
-    mbuf_.buf_addr = buffer_.data();
-    mbuf_.data_off = 128;
-    mbuf_.buf_len = static_cast<std::uint16_t>(room);
-    mbuf_.nb_segs = 1;
-    rte_mbuf_refcnt_set(&mbuf_, 1);
-    mbuf_.data_len = static_cast<std::uint16_t>(frame.size());
-    mbuf_.pkt_len = mbuf_.data_len;
+    mbuf_->buf_addr = buffer_.data();
+    mbuf_->data_off = 128;
+    mbuf_->buf_len = static_cast<std::uint16_t>(room);
+    mbuf_->nb_segs = 1;
+    rte_mbuf_refcnt_set(mbuf_.get(), 1);
+    mbuf_->data_len = static_cast<std::uint16_t>(frame.size());
+    mbuf_->pkt_len = mbuf_->data_len;
     std::copy(frame.begin(), frame.end(), buffer_.begin() + 128);
   }
   Packet(const Packet&) = delete;
   Packet& operator=(const Packet&) = delete;
-  [[nodiscard]] rte_mbuf* mbuf() { return &mbuf_; }
+  [[nodiscard]] rte_mbuf* mbuf() { return mbuf_.get(); }
 
  private:
-  rte_mbuf mbuf_;
+  std::unique_ptr<rte_mbuf> mbuf_ = std::make_unique<rte_mbuf>();  ///< apart: it ends in an array without a size
   std::vector<std::byte> buffer_;
 };
 

@@ -30,7 +30,7 @@
     for (const { name, values, color, dash } of layers) {
       const at = values.map((v, i) => corner(i, n, v === null || !run.largest[i] ? 0 : Math.min(1, v / run.largest[i])));
       group.append(s("polygon", { points: at.map(place).join(" "), fill: color, "fill-opacity": dash ? 0 : 0.16, stroke: color, "stroke-width": 1.6, "stroke-linejoin": "round", ...(dash ? { "stroke-dasharray": "4 3" } : {}) }));
-      at.forEach(([x, y], i) => group.append(s("circle", { cx: x.toFixed(2), cy: y.toFixed(2), r: 3, fill: dash ? th.paper : color, stroke: color, "stroke-width": 1.2 }, s("title", {}, `${name}: ${run.characteristics[i][1]} ${shown(run.characteristics[i][0], values[i])}`))));
+      at.forEach(([x, y], i) => { group.append(s("circle", { cx: x.toFixed(2), cy: y.toFixed(2), r: 3, fill: dash ? th.paper : color, stroke: color, "stroke-width": 1.2 }, s("title", {}, `${name}: ${run.characteristics[i][1]} ${shown(run.characteristics[i][0], values[i])}`))); });
     }
     return group;
   }

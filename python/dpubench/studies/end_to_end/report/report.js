@@ -1,6 +1,6 @@
 // The page of study end-to-end: figures over rate, frame size and latency, loss by place, cost per stage; their tables and downloads.
 (() => {
-  const { $, $$, h, grouped, num, span, words, plural, media, LIGHT, theme, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, choice, onAppearance } = dpubench;
+  const { $, $$, h, grouped, num, span, plural, media, LIGHT, theme, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, choice, onAppearance } = dpubench;
   const data = JSON.parse(document.getElementById("data").textContent);
   const PERCENTILE = { p50: "p50", p90: "p90", p99: "p99", p99_9: "p99.9", max: "maximum" };
   const NOT_THE_SERVER = ["client-limited", "stall-limited"];
@@ -59,7 +59,7 @@
 
   // ------------------------------------------------------------------ figures: {traces, x, y, labels, table, note}
   /** One line per variant; points that say nothing of the server stand apart from it. `items`: {x, v: triple, p, lines}. */
-  function lineTraces(part, index, items, th, paper) {
+  function lineTraces(part, index, items, th) {
     const { color, dash, width } = look(part, index, th), band = [], traces = [];
     const good = items.filter((i) => !silent(i.p)), bad = items.filter((i) => silent(i.p));
     const fill = variantFill(part, index);
@@ -78,7 +78,7 @@
   }
   const variantFill = (part, index) => ({ none: part.variants[index].isNull || part.variants[index].correctnessOnly });
   /** Items of every variant: a map from its index, in the order of the part. */
-  function byVariant(part, points, x, v, lines, figure = "throughput_pps") {
+  function byVariant(points, x, v, lines, figure = "throughput_pps") {
     const groups = new Map();
     for (const p of points) {
       const value = v(p), at = x(p);
@@ -100,7 +100,7 @@
         const unit = UNITS[part.state.unit], traces = [], ends = [], rows = [];
         const searched = part.points.filter(isSearch);
         for (const kind of ["PDR", "NDR"]) {
-          const groups = byVariant(part, searched.filter((p) => p.kind === kind), (p) => p.frameBytes, unit.of, (p) => [`${kind}: ${spanText(unit.of(p), unit.label)}`, `loss ${lossText(p)}`]);
+          const groups = byVariant(searched.filter((p) => p.kind === kind), (p) => p.frameBytes, unit.of, (p) => [`${kind}: ${spanText(unit.of(p), unit.label)}`, `loss ${lossText(p)}`]);
           for (const [index, items] of groups) {
             const made = lineTraces(part, index, items, th);
             if (kind === "PDR") for (const t of made) { t.line = { ...t.line, width: Math.min(t.line.width, 1), dash: t.fill ? undefined : "dot" }; if (t.marker) t.marker = { ...t.marker, size: 5, symbol: t.marker.symbol.map((s) => (s === "circle" ? "diamond" : s)) }; }
@@ -197,7 +197,7 @@
       title: (part) => `Throughput over latency (${PERCENTILE[chosenPercentile(part)]})`, file: "throughput-over-latency", percentile: true,
       build(part, th) {
         const unit = UNITS[part.state.unit], name = chosenPercentile(part), points = atFrame(part);
-        const groups = byVariant(part, points, (p) => latencyOf(p, name)[0], unit.of, (p) => [spanText(unit.of(p), unit.label), `${PERCENTILE[name]} ${spanText(latencyOf(p, name), "us")}`]);
+        const groups = byVariant(points, (p) => latencyOf(p, name)[0], unit.of, (p) => [spanText(unit.of(p), unit.label), `${PERCENTILE[name]} ${spanText(latencyOf(p, name), "us")}`]);
         for (const items of groups.values()) items.sort((a, b) => a.v[0] - b.v[0]);
         const traces = [], ends = [];
         for (const [index, items] of groups) {
@@ -256,7 +256,7 @@
   /** Everything of a figure over the offered rate (or interval) but its y axis. */
   function overRate(part, th, points, of, lines, figure) {
     const { state } = part, over = OVER[state.over];
-    const groups = byVariant(part, points, (p) => over.of(p, state.unit), of, lines, figure);
+    const groups = byVariant(points, (p) => over.of(p, state.unit), of, lines, figure);
     const traces = [], ends = [];
     for (const [index, items] of groups) {
       traces[part.variants[index].isNull ? "unshift" : "push"](...lineTraces(part, index, items, th));
@@ -277,7 +277,7 @@
     else {
       const names = f.ends.map((e) => nameOf(part, e.index));
       const margin = { l: 54, t: head, b: foot, r: 16 + Math.min(width * 0.34, Math.max(40, ...names.map((n) => n.length * small * 0.56))) };
-      const values = [...f.traces.flatMap((t) => t.y.map((v, i) => [v, v + (t.error_y?.array?.[i] ?? 0), v - (t.error_y?.arrayminus?.[i] ?? 0)]).flat()), ...(f.extra ?? [])].filter((v) => v !== null && v > 0);
+      const values = [...f.traces.flatMap((t) => t.y.flatMap((v, i) => [v, v + (t.error_y?.array?.[i] ?? 0), v - (t.error_y?.arrayminus?.[i] ?? 0)])), ...(f.extra ?? [])].filter((v) => v !== null && v > 0);
       let low = Math.min(...values), high = Math.max(...values);
       if (f.ylog) { low /= 1.15; high *= 1.15; if (high / low < 3) { const m = Math.sqrt(3 / (high / low)); low /= m; high *= m; } } else { low = 0; high = f.ytop ? f.ytop * 1.04 : high * 1.06; }
       const room = height - margin.t - margin.b, fraction = (v) => (f.ylog ? Math.log(v / low) / Math.log(high / low) : v / high);
@@ -346,7 +346,7 @@
       segment("rates in", "unit", [["mpps", "Mpps"], ["gbps", "Gb/s (L2)"]]),
       choice("latency", [SPREAD, ...data.percentiles], state.percentile, (v) => PERCENTILE[v] ?? v, set("percentile")),
       ...(known.length > 1 ? [choice("stages at", known, state.load, (v) => v, set("load"))] : []));
-    $(".figures", section).replaceChildren(...Object.keys(FIGURES).filter((key) => hasAny(part, key)).map((key) => plot(section, part, key)));
+    $(".figures", section).replaceChildren(...Object.keys(FIGURES).filter((key) => hasAny(part, key)).map((key) => plot(part, key)));
     for (const key of Object.keys(FIGURES)) if ($(`.plot[data-kind="${key}"]`, section)) paint(section, part, key);
     for (const kind of opened) { const details = $(`details.numbers[data-kind="${kind}"]`, section); if (details) details.open = true; }
     if (focused) { const back = $$("select, button", section).find((e) => e.getAttribute("aria-label") === focused); if (back) back.focus(); }
@@ -356,7 +356,7 @@
     const has = { frames: isSearch, stages: (p) => p.stages.length, latency: (p) => p.kind === "rate" && p.latency, curve: (p) => p.latency, loss: (p) => !isSearch(p) };
     return part.points.some(has[key] ?? ((p) => p.kind === "rate"));
   }
-  function plot(section, part, key) {
+  function plot(part, key) {
     const figure = FIGURES[key], title = figure.title(part);
     return h("figure", { class: `plot${figure.wide ? " wide" : ""}`, "data-kind": key },
       h("figcaption", {}, title, h("span", { class: "downloads" }, ...["svg", "png", "pdf"].map((f) => h("button", { type: "button", "aria-label": `Download ${figure.file} as ${f.toUpperCase()}`, "data-figure-format": f, click: () => saveFigure(part, key, f).catch(failing("Download")) }, f.toUpperCase())), h("button", { type: "button", "aria-label": `Download ${figure.file} as CSV`, "data-figure-format": "csv", click: () => saveTable(part, key) }, "CSV"))),

@@ -1,4 +1,5 @@
 // What the pages of studies of modelled processors share: tables of numbers, what stands around a downloaded figure, drawing when seen.
+// biome-ignore lint/correctness/noUnusedVariables: the pages' scripts use it
 const modelled = (() => {
   const { h, plain, onAppearance } = dpubench;
   /** A table of numbers, columns of nothing but numbers flush right. */

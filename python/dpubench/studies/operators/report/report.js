@@ -1,7 +1,7 @@
 // The report's behaviour: filter, figures, point tables, calculator, downloads. Everything from a run is set as text, never as markup.
 "use strict";
 (() => {
-  const { $, $$, h, grouped, num, span, sizeText, words, numeric, plural, media, LIGHT, theme, SYMBOLS, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, bracket, options, choice, onAppearance } = dpubench;
+  const { $, $$, h, num, span, sizeText, words, numeric, plural, media, LIGHT, theme, SYMBOLS, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, bracket, options, choice, onAppearance } = dpubench;
   const data = JSON.parse(document.getElementById("data").textContent);
   const F = Object.fromEntries(data.fields.map((name, i) => [name, i]));
   const RF = Object.fromEntries(data.ratioFields.map((name, i) => [name, i]));
@@ -10,7 +10,7 @@
   let pairing = data.pairing;
   const MAX_LINES = 8;
   function paramText(op, name, value) {
-    const unit = (op.parameters.find((p) => p.name === name) || {}).unit;
+    const unit = op.parameters.find((p) => p.name === name)?.unit;
     if (name === "size" && numeric(value)) return sizeText(Number(value));
     if (/_bits$/.test(name) && numeric(value)) return `${value} bit`;
     if (unit === "B" && numeric(value)) return `${words(name)} ${sizeText(Number(value))}`;
@@ -94,7 +94,7 @@
   function dimensions_all(op) { return (op.dims ||= dimensions(op)).all; }
 
   /** Lines of a figure: one per engine (and run), at most eight; of every run its fastest first. */
-  function lines(op, list, x, quantity, engineOf = (p) => p.engine) {
+  function lines(list, x, quantity, engineOf = (p) => p.engine) {
     const groups = new Map();
     for (const p of list) {
       const [v, low, high] = QUANTITIES[quantity].of(p);
@@ -133,14 +133,14 @@
     const name = (p) => modes.map((n) => paramText(op, n, p.params[n] ?? "")).join(", ") || op.name;
     const categories = category ? [...new Set(list.map(name))].slice(0, 12) : [];
     const x = overThreads ? (p) => p.threads : overFlight ? (p) => get(p, "flight") : category ? (p) => categories.indexOf(name(p)) : (p) => Number(p.params[state.axis]);
-    const { shown, left } = lines(op, category ? list.filter((p) => x(p) >= 0) : list, x, state.quantity, overFlight ? (p) => text(get(p, "base")) : undefined);
+    const { shown, left } = lines(category ? list.filter((p) => x(p) >= 0) : list, x, state.quantity, overFlight ? (p) => text(get(p, "base")) : undefined);
     if (!shown.length) return null;
     const items = shown.flatMap((l) => l.items);
     const xs = [...new Set(items.map((i) => i.x))].sort((a, b) => a - b);
     const xlog = !overThreads && !category;
     const log = !overThreads && state.log;
     // Synchronous engines have no jobs in flight: the fastest of each run is a line across.
-    const across = overFlight ? lines(op, all.filter((p) => !get(p, "flight")), () => 0, state.quantity).shown.filter((l, i, of) => of.findIndex((o) => o.run === l.run) === i) : [];
+    const across = overFlight ? lines(all.filter((p) => !get(p, "flight")), () => 0, state.quantity).shown.filter((l, i, of) => of.findIndex((o) => o.run === l.run) === i) : [];
     const named = [...shown, ...across.map((l) => ({ ...l, label: `${l.label}, synchronous` }))];
     const tops = [...items, ...across.flatMap((l) => l.items)];
     let low = Math.min(...tops.map((i) => i.low ?? i.v)), high = Math.max(...tops.map((i) => i.high ?? i.v));
@@ -180,7 +180,7 @@
       const label = s.l.label.length > longest ? s.l.label.slice(0, longest - 1) + "…" : s.l.label;
       annotations.push({ xref: "paper", yref: "paper", x: 1, xshift: 7, y: s.at / room, xanchor: "left", yanchor: "middle", showarrow: false, text: plain(label), font: { size: small, color: look(op, s.l, th).color } });
     }
-    let last = xs[xs.length - 1];
+    const last = xs[xs.length - 1];
     if (overThreads) {
       const marks = new Map();
       data.runs.forEach((r, i) => {
@@ -284,7 +284,7 @@
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`); svg.setAttribute("width", width); svg.setAttribute("height", height); svg.setAttribute("font-family", "Helvetica, Arial, sans-serif");
     add("rect", { width, height, fill: "#ffffff" });
     add("text", { x: 8, y: 18, "font-size": 13, "font-weight": "bold", fill: LIGHT.ink }, `${heatName(m)} against ${base.name}`);
-    heads.forEach((t, i) => add("text", { x: left + i * w + w / 2, y: 40, "font-size": 11, "text-anchor": "middle", fill: LIGHT.soft }, t));
+    heads.forEach((t, i) => { add("text", { x: left + i * w + w / 2, y: 40, "font-size": 11, "text-anchor": "middle", fill: LIGHT.soft }, t); });
     m.rows.forEach((r, j) => {
       add("text", { x: 8, y: top + j * row + 18, "font-size": 11, fill: LIGHT.ink }, r.operator);
       r.cells.forEach((c, i) => {
@@ -610,12 +610,12 @@
           h("li", {}, sized ? `Each packet is one operation on ${S} B: an upper bound, since headers and FCS are not subtracted.` : "Each packet is one operation, whatever its size."),
           c.note ? h("li", {}, h("b", {}, c.note)) : "",
           c.extrapolated ? h("li", {}, h("b", {}, `* Extrapolated from ${plural(threads, "core")}: more were not measured together, and no interval holds how well they add up.`)) : "",
-          h("li", {}, `Computed from measured rates, assuming that cores add up linearly${r.physical ? `; this machine has ${plural(r.physical, "core")}` : ""}. The operator alone: no data movement, no packet input or output.${scaling(op, state, list, threads)}`),
+          h("li", {}, `Computed from measured rates, assuming that cores add up linearly${r.physical ? `; this machine has ${plural(r.physical, "core")}` : ""}. The operator alone: no data movement, no packet input or output.${scaling(state, list, threads)}`),
           c.cost.weak ? h("li", {}, `The rate behind it did not converge or rests on few rounds (${c.cost.rounds}).`) : ""));
       for (const li of $$("li:empty", out)) li.remove();
     }
     /** What the run knows about how well cores add up. */
-    function scaling(op, st, list, threads) {
+    function scaling(st, list, threads) {
       const one = list[list.length >> 1];
       const same = here().filter((p) => p.engine === st.engine && p.raw[F.params] === one.raw[F.params] && p.burst === one.burst && p.footprint === one.footprint && p.threads > threads);
       if (!same.length) return "";

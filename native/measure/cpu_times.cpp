@@ -1,4 +1,4 @@
-#include "tools/cpu_times.hpp"
+#include "measure/cpu_times.hpp"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 
-namespace dpubench::tools {
+namespace dpubench::measure {
 
 using nlohmann::json;
 
@@ -40,4 +40,4 @@ json cpu_times_now() {
   return times;
 }
 
-}  // namespace dpubench::tools
+}  // namespace dpubench::measure

@@ -1,0 +1,36 @@
+// A stretch of work: the time that it took, and the processor time of this thread in it.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+#include "measure/clock.hpp"
+
+namespace dpubench::link {
+
+/// What a stretch took.
+struct Taken {
+  std::uint64_t elapsed_ns = 0;
+  std::uint64_t cpu_ns = 0;  ///< of the thread, in user space and in the kernel; other CPUs and interrupts are not in it
+};
+
+/// A stretch that begins when it is made.
+class Span {
+ public:
+  Span() : clock_(measure::Clock::instance()), begin_cpu_ns_(cpu_ns()), begin_(clock_.ticks()) {}
+  [[nodiscard]] double elapsed_ns() const { return clock_.to_ns(clock_.ticks() - begin_); }
+  [[nodiscard]] Taken taken() const { return {static_cast<std::uint64_t>(elapsed_ns()), cpu_ns() - begin_cpu_ns_}; }
+
+ private:
+  static std::uint64_t cpu_ns() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec);
+  }
+
+  const measure::Clock& clock_;
+  std::uint64_t begin_cpu_ns_;
+  std::uint64_t begin_;
+};
+
+}  // namespace dpubench::link
