@@ -78,11 +78,11 @@ def replay(runs: Recorded, rule: Rule, order: int) -> Replay:
         measured = {p: Measured() for p in both}
         while lengths := wanted(measured, rule):
             for platform, length in lengths.items():
-                of, duration = measured[platform], SHORT_S if length == "short" else LONG_S
+                target, duration = measured[platform], SHORT_S if length == "short" else LONG_S
                 if not left[platform][duration]:  # The recordings have no more of them.
-                    of.open = False
+                    target.open = False
                     continue
-                (of.short if length == "short" else of.long).append(left[platform][duration].pop())
+                (target.short if length == "short" else target.long).append(left[platform][duration].pop())
                 seconds += duration
         fixed_s += sum(LONG_S * len(of[LONG_S]) for of in both.values())
         found[stressor] = [measured[p].location if p in both else math.nan for p in platforms]
@@ -140,7 +140,7 @@ def _run(bench: Bench, name: str, stressors: Sequence[str], values: Mapping[str,
     """Return the rates of a run here and the seconds that its stressors took, or why there are none."""
     results = bench.scratch / "stress"
     values = {"adaptive": "false", **values}
-    words = ["--plan", "adaptive", "--name", name, "--results", results, "--budget", "1h", "--workload", ",".join(stressors)]
+    words: list[str | Path] = ["--plan", "adaptive", "--name", name, "--results", results, "--budget", "1h", "--workload", ",".join(stressors)]
     words += [word for target in TARGETS for word in ("--target", target)]
     words += [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
     done = bench.dpubench("run", "stress", *words)

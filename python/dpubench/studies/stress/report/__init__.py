@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dpubench.analysis.digits import significant
 from dpubench.report import frame
@@ -25,5 +26,10 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
 
 def render(page: Page) -> str:
     """Return the page as HTML."""
-    filters = {"remarks": text.remarks, "rank": text.rank_words, "relative": text.relative_text, "figure": lambda value: significant(value, 3)}
+    filters: dict[str, Callable[..., Any]] = {
+        "remarks": text.remarks,
+        "rank": text.rank_words,
+        "relative": text.relative_text,
+        "figure": lambda value: significant(value, 3),
+    }
     return frame.render(page, page.all_runs[0].version, HERE, filters)
