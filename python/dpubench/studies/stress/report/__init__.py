@@ -27,9 +27,6 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
 def render(page: Page) -> str:
     """Return the page as HTML."""
     filters: dict[str, Callable[..., Any]] = {
-        "remarks": text.remarks,
-        "rank": text.rank_words,
-        "relative": text.relative_text,
-        "figure": lambda value: significant(value, 3),
-    }
+        "remarks": text.remarks, "rank": text.rank_words, "relative": text.relative_text, "figure": lambda value: significant(value, 3),
+    }  # fmt: skip
     return frame.render(page, page.all_runs[0].version, HERE, filters)
