@@ -52,7 +52,7 @@ class Draft(MeasuredDraft):
         measured = [p for p in self.points if not p.unavailable]
         seconds = sum(p.seconds for p in measured if isinstance(p, Point))
         how = "adaptive" if self.plan.adaptive else f"{spoken(seconds)} and starting times for each repetition of all"
-        return [f"{_stress_ng(self._known.version, self.instances, root=self._present.root)}; {how}", *super().lines()]
+        return [f"{_stress_ng(self._told())}; {how}", *super().lines()]
 
     def described(self) -> dict[str, Any]:
         return super().described() | {"stress_ng": self._told()}
@@ -62,13 +62,14 @@ class Draft(MeasuredDraft):
 
     def _told(self) -> dict[str, Any]:
         classes = {name: self._known.classes.get(name, []) for name in dict.fromkeys(p.parameters["stressor"] for p in self.points)}
-        return described(self._known.version, self.instances, classes, imported=False, root=self._present.root)
+        as_root = [name for name in self._known.need_root if name in classes]
+        return described(self._known.version, self.instances, classes, imported=False, as_root=as_root)
 
     def check_same(self, path: Path, record: Mapping[str, Any]) -> None:
         super().check_same(path, record)
         began = record["stress_ng"]
-        before = _stress_ng(began["version"], began["instances"], root=began["root"])
-        now = _stress_ng(self._known.version, self.instances, root=self._present.root)
+        needed = [name for name in self._known.need_root if name in began["classes"]]
+        before, now = _stress_ng(began), _stress_ng(self._told() | {"as_root": needed})
         if before != now:
             raise OtherThingError(f"{path}: began with {before}, and here is {now}; one figure cannot be of both: {anyway(path, record)}")
 
@@ -79,8 +80,10 @@ class Draft(MeasuredDraft):
         return Run(writer, self.plan, self.quantities, record, stop, display, budget, self._target, self.instances, named)
 
 
-def _stress_ng(version: str, instances: int, *, root: bool) -> str:
-    return f"stress-ng {version}, {instances} instances of each stressor, {'as root' if root else 'not as root'}"
+def _stress_ng(told: Mapping[str, Any]) -> str:
+    """Return version, instances and rights of stress-ng in words; ``told`` is what ``run.json`` says of it."""
+    root = f"{', '.join(told['as_root'])} as root" if told["as_root"] else "none as root"
+    return f"stress-ng {told['version']}, {told['instances']} instances of each stressor, {root}"
 
 
 def drafts(plan: Plan, where: Where, request: Request, opened: contextlib.ExitStack) -> list[AnyDraft]:
@@ -122,7 +125,7 @@ def _opened(word: str, opened: contextlib.ExitStack) -> tuple[Target, Present, L
     present = tool.present(target)
     if lack := present.lack(NAME):
         raise NothingRan(f"target {target.name}: {lack}")
-    return target, present, listing.read(target, present.tools[NAME].version)
+    return target, present, listing.read(target, present.tools[NAME].version, root=present.root)
 
 
 def _chosen(plan: Plan, where: Where, known: Sequence[Listing]) -> list[str]:

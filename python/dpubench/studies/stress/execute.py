@@ -82,7 +82,11 @@ class Run(MeasuredRun):
         self, writer: FiguresWriter, plan: Plan, quantities: Sequence[Quantity], record: dict[str, Any], stop: StopRequest, display: Listener,
         budget: Budget, target: Target, instances: int, named: Collection[str],
     ) -> None:  # fmt: skip
-        """Prepare a run of ``instances`` of each stressor; ``named``: pathological stressors that the plan asks for by name."""
+        """Prepare a run of ``instances`` of each stressor.
+
+        Args:
+            named: pathological stressors that the plan asks for by name
+        """
         super().__init__(writer, plan, quantities, record, stop, display, budget)
         self._target, self._instances, self._named = target, instances, named
         self.times_mean_nothing = target.times_mean_nothing
@@ -147,7 +151,9 @@ class Run(MeasuredRun):
         arguments = [f"--{stressor}", str(self._instances), "--timeout", f"{seconds:.0f}s", "--metrics", "--no-rand-seed", "--yaml", _OUT]
         arguments += ["--pathological"] if stressor in self._named else []
         try:
-            with Tool(self._target, NAME, arguments, limit_s=seconds + self.plan.overtime, stop=self.stop, collect=[_OUT]) as running:
+            ordinary = stressor not in self.record["stress_ng"]["as_root"]
+            limit_s = seconds + self.plan.overtime
+            with Tool(self._target, NAME, arguments, limit_s=limit_s, stop=self.stop, collect=[_OUT], unprivileged=ordinary) as running:
                 ended = running.result()
         except WorkerFault as fault:
             raise PointFailed("measure", fault.reason) from None

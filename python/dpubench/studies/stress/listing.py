@@ -26,28 +26,46 @@ class Listing:
     names: Sequence[str]
     classes: Mapping[str, list[str]]  #: by stressor
     class_names: Sequence[str]
-    refused: Mapping[str, str]  #: stressor -> why it cannot run there
+    refused: Mapping[str, str]  #: stressor -> why it cannot run there, neither as an ordinary user nor, if root is at hand, as root
+    need_root: Sequence[str]  #: those that run there, but as root alone
     pathological: Sequence[str]  #: those that may hang or reboot the machine
 
 
-def read(target: Target, version: str) -> Listing:
-    """Return the listing of ``target``, whose stress-ng has ``version``. @raises EnvironmentFault it does not answer as expected, TargetLost"""
+def read(target: Target, version: str, *, root: bool) -> Listing:
+    """Return the listing of ``target``, whose stress-ng has ``version``; ``root``: whether programs can run as root there.
+
+    Raises:
+        EnvironmentFault: stress-ng does not answer as expected.
+        TargetLost: the connection to the target broke.
+    """
     names = stressng.parse_names(_said(target, ["--stressors"]))
     if not names:
         raise EnvironmentFault(f"target {target.name}: stress-ng --stressors lists no stressor: install another version of stress-ng there")
-    refused, pathological = stressng.parse_refusals(_said(target, ["--sequential", "1", "--dry-run", "--timeout", "1s"]), names)
+    refused, pathological = _dry_run(target, names, unprivileged=True)
+    need_root: list[str] = []
+    if root:
+        as_root, more = _dry_run(target, names, unprivileged=False)
+        need_root = [name for name in refused if name not in as_root]
+        refused = {name: as_root[name] for name in refused if name in as_root}
+        pathological = sorted({*pathological, *more})
     class_names = stressng.parse_class_names(_said(target, ["--class", "?"]))
     classes: dict[str, list[str]] = defaultdict(list)
     for class_name in class_names:
         for name in stressng.parse_class(_said(target, ["--class", f"{class_name}?"])):
             classes[name].append(class_name)
-    return Listing(version, names, dict(classes), class_names, refused, pathological)
+    return Listing(version, names, dict(classes), class_names, refused, need_root, pathological)
 
 
-def _said(target: Target, arguments: Sequence[str]) -> str:
+def _dry_run(target: Target, names: Sequence[str], *, unprivileged: bool) -> tuple[dict[str, str], list[str]]:
+    """Return what a dry run of all stressors says: why some are skipped, and which are pathological."""
+    words = ["--sequential", "1", "--dry-run", "--timeout", "1s"]
+    return stressng.parse_refusals(_said(target, words, unprivileged=unprivileged), names)
+
+
+def _said(target: Target, arguments: Sequence[str], *, unprivileged: bool = True) -> str:
     """Return everything that stress-ng prints. Its exit status tells nothing here: a list of classes counts as an error."""
     try:
-        with Tool(target, NAME, arguments, limit_s=_LIMIT_S) as running:
+        with Tool(target, NAME, arguments, limit_s=_LIMIT_S, unprivileged=unprivileged) as running:
             ended = running.result()
     except WorkerFault as fault:
         raise EnvironmentFault(f"target {target.name}: stress-ng {' '.join(arguments)}: {fault.reason}") from None

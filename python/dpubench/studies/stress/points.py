@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,9 @@ def point(stressor: str, seconds: float, unavailable: str = "") -> Point:
     return Point(f"{stressor},{duration}", {"stressor": stressor, "duration": duration}, unavailable, seconds)
 
 
-def described(version: str, instances: int, classes: Mapping[str, list[str]], *, imported: bool, root: bool = False) -> dict[str, Any]:
-    """Return what ``run.json`` says of stress-ng: ``instances`` of each stressor, ``classes`` by stressor, whether it ran as ``root``."""
-    return {"version": version, "instances": instances, "classes": {k: list(v) for k, v in classes.items()}, "imported": imported, "root": root}
+def described(
+    version: str, instances: int, classes: Mapping[str, list[str]], *, imported: bool, as_root: Sequence[str] = ()
+) -> dict[str, Any]:  # fmt: skip
+    """Return what ``run.json`` says of stress-ng: ``instances`` of each stressor, ``classes`` by stressor, the stressors that run ``as_root``."""
+    told = {name: list(of) for name, of in classes.items()}
+    return {"version": version, "instances": instances, "classes": told, "imported": imported, "as_root": list(as_root)}

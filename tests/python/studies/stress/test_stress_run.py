@@ -8,8 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,13 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Start:
-    """Return a function that starts ``dpubench`` in a folder of its own, where outside programs have their working folders too."""
-    (tmp_path / "scratch").mkdir()
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Yield a function that starts ``dpubench`` in a folder of its own; ``scratch`` there is where outside programs have their working folders."""
+    scratch = Path(tempfile.mkdtemp(prefix="dpubench-test-"))
+    scratch.chmod(0o711)  # Root's stress-ng runs as nobody, who may not enter pytest's folders.
+    (tmp_path / "scratch").symlink_to(scratch)
     environment = {
-        **os.environ, "PYTHONPATH": str(ROOT / "python"), "DPUBENCH_PROGRAMS": str(BUILD), "TMPDIR": str(tmp_path / "scratch"), "NO_COLOR": "1",
+        **os.environ, "PYTHONPATH": str(ROOT / "python"), "DPUBENCH_PROGRAMS": str(BUILD), "TMPDIR": str(scratch), "NO_COLOR": "1",
         "COLUMNS": "200", MARK: str(tmp_path),
     }  # fmt: skip
 
@@ -43,7 +46,8 @@ def start(tmp_path: Path) -> Start:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen([sys.executable, "-m", "dpubench", *words], cwd=tmp_path, env=environment, text=True, **pipes)  # type: ignore[call-overload,no-any-return]
 
-    return run
+    yield run
+    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def ended(process: subprocess.Popen[str], status: int = 0) -> tuple[str, str]:
@@ -99,6 +103,15 @@ def test_a_run(start: Start, tmp_path: Path) -> None:
     for point in run.points:
         assert len(point.rounds[RATE]) == 2 and all(rate > 0 for rate in point.rounds[RATE]) and all(us > 0 for us in point.rounds[CPU_TIME])
     assert "stress-ng" in (tmp_path / "results/r/report.html").read_text(encoding="utf-8")
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
+def test_root_runs_only_those_stressors_as_root_that_need_it(start: Start, tmp_path: Path) -> None:
+    # stress-ng refuses `exec` to root, and `chroot` to everybody else.
+    out, _ = ended(start("run", "stress", "--name", "r", "--workload", "chroot,exec", "--rounds", "1"))
+    assert "2 points, 2 measured in 1 round" in out
+    assert record(tmp_path)["stress_ng"]["as_root"] == ["chroot"]
     assert nothing_left(tmp_path)
 
 
@@ -189,7 +202,11 @@ def test_targets_with_different_versions_are_refused_before_anything_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPUBENCH_PROGRAMS", str(BUILD))
     read = listing.read
-    monkeypatch.setattr(draft.listing, "read", lambda target, version: read(target, version if target.name == "local" else "0.12.01"))
+
+    def other_version(target: targets.Target, version: str, *, root: bool) -> listing.Listing:
+        return read(target, version if target.name == "local" else "0.12.01", root=root)
+
+    monkeypatch.setattr(draft.listing, "read", other_version)
     words = ["run", "stress", "--target", "local", "--target", "local:cpus=0", "--dry-run"]
     assert status(words) == 2
     assert "different versions of stress-ng" in capsys.readouterr().err
