@@ -88,9 +88,9 @@ RoundTrips measure_round_trips(Socket& socket, const LinkJob& job, Phase& phase)
   std::vector<std::byte> buffer(job.message_bytes + 1);
   const Room answer(buffer);
   RoundTrips result;
-  phase.name = "verify";
+  phase.enter("verify");
   result.verified = verify(socket, job, messages, answer, 0);
-  phase.name = "measure";
+  phase.enter("measure");
   const Span span;
   const std::uint64_t begin = clock.ticks();
   for (std::uint64_t end = begin; end - begin < duration;) {
@@ -104,7 +104,7 @@ RoundTrips measure_round_trips(Socket& socket, const LinkJob& job, Phase& phase)
   }
   result.taken = span.taken();
   result.messages = result.times.count();
-  phase.name = "verify";
+  phase.enter("verify");
   result.verified += verify(socket, job, messages, answer, result.verified + result.messages);
   socket.end_sending();
   return result;
@@ -118,15 +118,15 @@ Answered answer_messages(Socket& socket, const LinkJob& job, Phase& phase) {
   std::optional<Span> span;
   std::uint64_t before = 0;
   std::uint64_t after = 0;
-  phase.name = "verify";
+  phase.enter("verify");
   while (receive_message(socket, buffer)) {
     const bool timed = (message[0] & kTimed) != std::byte{0};
     if (timed && !span) {
       span.emplace();
-      phase.name = "measure";
+      phase.enter("measure");
     } else if (!timed && span && after == 0) {
       result.taken = span->taken();
-      phase.name = "verify";
+      phase.enter("verify");
     }
     ++(timed ? result.messages : span ? after : before);
     socket.send_all(message);

@@ -1,25 +1,33 @@
-// A stretch of work: the time that it took, and the processor time of this thread in it.
+// A stretch of work: the time that it took, and the processor time of this thread and of the whole machine in it.
 #pragma once
 
 #include <cstdint>
 #include <ctime>
+#include <nlohmann/json.hpp>
 
 #include "measure/clock.hpp"
+#include "measure/cpu_times.hpp"
 
 namespace dpubench::link {
 
 /// What a stretch took.
 struct Taken {
   std::uint64_t elapsed_ns = 0;
-  std::uint64_t cpu_ns = 0;  ///< of the thread, in user space and in the kernel; other CPUs and interrupts are not in it
+  std::uint64_t cpu_ns = 0;   ///< of the thread, in user space and in the kernel; other CPUs and interrupts are not in it
+  nlohmann::json cpu_before;  ///< the machine's processor times when it began (measure/cpu_times.hpp), interrupts included
+  nlohmann::json cpu_after;   ///< likewise when it ended
 };
 
 /// A stretch that begins when it is made.
 class Span {
  public:
-  Span() : clock_(measure::Clock::instance()), begin_cpu_ns_(cpu_ns()), begin_(clock_.ticks()) {}
+  Span()
+      : clock_(measure::Clock::instance()), before_(measure::cpu_times_now()), begin_cpu_ns_(cpu_ns()), begin_(clock_.ticks()) {}
   [[nodiscard]] double elapsed_ns() const { return clock_.to_ns(clock_.ticks() - begin_); }
-  [[nodiscard]] Taken taken() const { return {static_cast<std::uint64_t>(elapsed_ns()), cpu_ns() - begin_cpu_ns_}; }
+  [[nodiscard]] Taken taken() const {
+    const double elapsed = elapsed_ns();
+    return {static_cast<std::uint64_t>(elapsed), cpu_ns() - begin_cpu_ns_, before_, measure::cpu_times_now()};
+  }
 
  private:
   static std::uint64_t cpu_ns() {
@@ -29,6 +37,7 @@ class Span {
   }
 
   const measure::Clock& clock_;
+  nlohmann::json before_;
   std::uint64_t begin_cpu_ns_;
   std::uint64_t begin_;
 };

@@ -32,11 +32,11 @@ bool receive_part(Channel& channel, ContentCheck& check, Room buffer) {
 
 Transferred send_files(Channel& channel, const LinkJob& job, const ContentFile& file, Phase& phase) {
   Transferred result;
-  phase.name = "verify";
+  phase.enter("verify");
   channel.send_file(file.fd(), job.file_bytes);
   expect_acknowledgment(channel, 1, job.file_bytes);
   result.verified_bytes = job.file_bytes;
-  phase.name = "measure";
+  phase.enter("measure");
   const Span span;
   do {
     channel.send_file(file.fd(), job.file_bytes);
@@ -53,7 +53,7 @@ Transferred receive_files(Channel& channel, const LinkJob& job, Watch& watch, Ph
   ContentCheck check(job.seed, job.file_bytes);
   std::vector<std::byte> buffer(kReceiveBytes);
   Transferred result;
-  phase.name = "verify";
+  phase.enter("verify");
   while (check.files() == 0) {
     if (!receive_part(channel, check, buffer))
       throw Error("the client closed the connection " + std::to_string(check.left()) +
@@ -62,7 +62,7 @@ Transferred receive_files(Channel& channel, const LinkJob& job, Watch& watch, Ph
   }
   result.verified_bytes = job.file_bytes;
   channel.send_note(acknowledgment(1, job.file_bytes));
-  phase.name = "measure";
+  phase.enter("measure");
   const Span span;
   while (receive_part(channel, check, buffer)) watch.glance();
   result.files = check.files() - 1;

@@ -43,7 +43,11 @@ void run_on(int cpu) {
 }
 
 json told(const char* name, const Taken& taken) {
-  return {{"event", name}, {"elapsed_ns", taken.elapsed_ns}, {"cpu_ns", taken.cpu_ns}};
+  return {{"event", name},
+          {"elapsed_ns", taken.elapsed_ns},
+          {"cpu_ns", taken.cpu_ns},
+          {"cpu_before", taken.cpu_before},
+          {"cpu_after", taken.cpu_after}};
 }
 
 json told_transfer(const char* name, const Transferred& done, const std::string& cipher) {
@@ -56,7 +60,12 @@ json told_transfer(const char* name, const Transferred& done, const std::string&
 /// An end at work, from the job to the event with its result.
 class End {
  public:
-  End(const LinkJob& job, Commands& commands, EventWriter& events) : job_(job), watch_(&commands), events_(events) {}
+  End(const LinkJob& job, Commands& commands, EventWriter& events) : job_(job), watch_(&commands), events_(events) {
+    if (job.role != Role::kClient) return;
+    phase_ = Phase([&events](std::string_view begun) {
+      events.write({{"event", "progress"}, {"phase", begun}, {"done", 0}, {"of", 1}});
+    });
+  }
 
   /// @throws Error
   void carry_out() {
@@ -153,9 +162,9 @@ class LinkProgram final : public dpubench::programs::Program {
     try {
       end.carry_out();
     } catch (const std::exception& error) {
-      events.failure(end.phase().name, error.what());
+      events.failure(end.phase().name(), error.what());
       std::cerr << name() << ": " << error.what() << '\n';
-      return end.phase().name == Phase().name ? dpubench::programs::kNothingRan : dpubench::programs::kFailed;
+      return end.phase().name() == Phase::kPrepare ? dpubench::programs::kNothingRan : dpubench::programs::kFailed;
     }
     events.write({{"event", "done"},
                   {"results", 1},

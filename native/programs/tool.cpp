@@ -18,9 +18,9 @@
 
 #include "base/error.hpp"
 #include "measure/clock.hpp"
+#include "measure/cpu_times.hpp"
 #include "programs/frame.hpp"
 #include "protocol/commands.hpp"
-#include "measure/cpu_times.hpp"
 #include "tools/folder.hpp"
 #include "tools/job.hpp"
 #include "tools/known.hpp"

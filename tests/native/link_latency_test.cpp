@@ -62,7 +62,7 @@ void expect_noticed(const std::function<void(std::vector<std::byte>&)>& change, 
         }
       },
       [&](Socket& socket) { expect_error([&] { measure_round_trips(socket, latency_job(Role::kClient, 64), told); }, parts); });
-  EXPECT_EQ(told.name, phase);
+  EXPECT_EQ(told.name(), phase);
 }
 
 TEST(LatencyClient, NoticesWrongAnswers) {
@@ -94,7 +94,7 @@ TEST(LatencyClient, NoticesThatTheServerWentAway) {
       [&](Socket& socket) {
         expect_error([&] { measure_round_trips(socket, latency_job(Role::kClient, 64), phase); }, {"closed the connection"});
       });
-  EXPECT_EQ(phase.name, "verify");
+  EXPECT_EQ(phase.name(), "verify");
 }
 
 TEST(LatencyServer, NoticesThatTheClientWentAway) {

@@ -94,7 +94,7 @@ void expect_refused(const std::vector<std::byte>& sent, std::uint64_t file_bytes
         } catch (const dpubench::Error&) {  // the server left
         }
       });
-  EXPECT_EQ(told.name, phase);
+  EXPECT_EQ(told.name(), phase);
 }
 
 TEST(TransferServer, NoticesWrongContent) {

@@ -54,14 +54,19 @@ class End:
                 return event
         raise AssertionError(f"it ended without {kind}")
 
+    def wait_until_it_measures(self) -> None:
+        """Wait until a client times."""
+        while self.wait_for("progress")["phase"] != "measure":
+            pass
+
     def port(self) -> int:
         """Return the port at which a server listens, once it does."""
         return int(self.wait_for("listening")["port"])
 
-    def failure(self, status: int, phase: str) -> str:
-        """Return why it failed, after it ended with ``status`` in ``phase``."""
+    def failure(self, status: int, *phases: str) -> str:
+        """Return why it failed, after it ended with ``status`` in one of ``phases``."""
         event = self.wait_for("failure")
-        assert self.process.wait(10) == status and event["phase"] == phase
+        assert self.process.wait(10) == status and event["phase"] in phases
         return str(event["message"])
 
     def ended_well(self) -> bool:

@@ -18,7 +18,7 @@ _OF_THE_MODEL = frozenset({"hello", "progress", "failure", "checked", "result", 
 #: Events of dpubench-tool.
 _OF_TOOLS = frozenset({"hello", "failure", "started", "listening", "cpu", "ended"})
 #: Events of dpubench-link.
-_OF_LINKS = frozenset({"hello", "failure", "listening", "round_trips", "answered", "transferred", "received", "done"})
+_OF_LINKS = frozenset({"hello", "progress", "failure", "listening", "round_trips", "answered", "transferred", "received", "done"})
 _WINDOW_ALL = _WINDOW | {"ghz", "core_cycles", "energy_uj", "metrics"}
 
 

@@ -18,8 +18,9 @@ from dpubench.run.record import Head, TargetInfo, check_same_machine
 from dpubench.run.work import Budget
 from dpubench.studies import Request
 from dpubench.studies.link import ends as link_ends
-from dpubench.studies.link import measure, protected
+from dpubench.studies.link import protected
 from dpubench.studies.link.ends import End, Ends
+from dpubench.studies.link.measure import Found, Pair, tools_of, unsuitable
 from dpubench.studies.link.plan import Plan
 from dpubench.studies.measured.draft import WRITER, MeasuredDraft  # noqa: F401  # as every study has it
 from dpubench.studies.measured.execute import MeasuredRun
@@ -54,13 +55,13 @@ class Run(MeasuredRun):
     def measure(self, point: str, parameters: dict[str, str], number: int) -> dict[str, float]:
         sender, receiver = (self._ends.named(parameters[side]) for side in ("from", "to"))
         rng = random.Random(f"{self.plan.seed}/{number}/{point}")
-        pair = measure.Pair(self.plan, sender, receiver, self.stop, rng)
+        pair = Pair(self.plan, sender, receiver, self.stop, rng)
         found = self._measured(pair, parameters)
         for code, message in found.warnings.items():
             self.journal.warn({"code": code, "message": message, "point": point})
         return found.figures
 
-    def _measured(self, pair: measure.Pair, parameters: Mapping[str, str]) -> measure.Found:
+    def _measured(self, pair: Pair, parameters: Mapping[str, str]) -> Found:
         test, size = parameters["test"], int(parameters.get("bytes", 0))
         if test == "throughput":
             return pair.throughput(size, int(parameters["streams"]))
@@ -118,7 +119,7 @@ def _points(plan: Plan, ends: Ends) -> Iterator[Point]:
                 whole = {"test": parameters["test"], "from": sender.name, "to": receiver.name, **parameters}
                 name = ",".join(f"{k}={v}" for k, v in parameters.items() if k != "test")
                 point = f"{whole['test']}/{sender.name}>{receiver.name}" + (f"/{name}" if name else "")
-                yield Point(point, whole, _unavailable(whole, sender, receiver))
+                yield Point(point, whole, unsuitable(whole) or _unavailable(whole, sender, receiver))
 
 
 def _parameters(plan: Plan) -> Iterator[dict[str, str]]:
@@ -141,7 +142,7 @@ def _unavailable(parameters: Mapping[str, str], sender: End, receiver: End) -> s
     for end in (sender, receiver):
         if parameters["test"] == "rdma" and not end.present.verbs_devices:
             return f"{end.name}: has no device for RDMA verbs (/sys/class/infiniband is empty)"
-        if (name := measure.tools_of(parameters)) and (lack := end.present.lack(name)):
+        if (name := tools_of(parameters)) and (lack := end.present.lack(name)):
             return f"{end.name}: {lack}"
     if parameters["test"] == "transfer":
         return protected.unavailable(parameters["protection"], sender, receiver)

@@ -73,16 +73,18 @@ def joined(plan: Plan, where: Where, opened: contextlib.ExitStack) -> Ends:
     if len(set(plan.target)) < len(plan.target):
         raise PlanError(where.source, [where.problem("names a target twice: a link has two ends (one target alone gets two of its own)", "target")])
     found = [targets.find(name) for name in plan.target]
+    if len(found) == 1 and not found[0].is_here:
+        text = f"a link has two ends: name a second target, such as local ({found[0].name} cannot get a virtual link from here)"
+        raise PlanError(where.source, [where.problem(text, "target")])
     for target in found:
+        if target.is_here and target.times_mean_nothing:
+            raise PlanError(where.source, [where.problem(f"{target.name} is an emulated processor without a network of its own", "target")])
         if reason := target.unavailable():
             raise UserError(f"target {target.name}: {reason}")
         opened.callback(target.close)
         target.open()
     if len(found) > 1:
         return _between_machines(plan, where, found)
-    if not found[0].is_here:
-        text = f"a link has two ends: name a second target, such as local ({found[0].name} cannot get a virtual link from here)"
-        raise PlanError(where.source, [where.problem(text, "target")])
     return opened.enter_context(_on_one_machine(plan, where, found[0]))
 
 

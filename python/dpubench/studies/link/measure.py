@@ -57,6 +57,12 @@ def tools_of(parameters: Mapping[str, str]) -> str:
     return _RDMA[parameters["measure"], parameters["verb"]] if test == "rdma" else ""
 
 
+def unsuitable(parameters: Mapping[str, str]) -> str:
+    """Return why the program of a point cannot measure it anywhere; empty if it can."""
+    small = parameters.get("tool") == "sockperf" and int(parameters["bytes"]) < _LEAST_SOCKPERF
+    return f"sockperf sends at least {_LEAST_SOCKPERF} B, its header" if small else ""
+
+
 class Pair:
     """Two ends between which one point is measured at a time."""
 
@@ -83,8 +89,6 @@ class Pair:
 
     def sockperf(self, size: int) -> Found:
         """Return round-trip times with percentiles from sockperf's ping-pong over TCP. @raises PointFailed"""
-        if size < _LEAST_SOCKPERF:
-            raise PointFailed("measure", f"sockperf sends at least {_LEAST_SOCKPERF} B, its header")
         seconds = math.ceil(self.plan.duration)
         server = ["server", "--tcp", "-i", self.receiver.address, "-p", _PORT]
         words = ["ping-pong", "--tcp", "-i", self.receiver.address, "-p", _PORT, "-m", str(size), "-t", str(seconds), "--full-rtt"]

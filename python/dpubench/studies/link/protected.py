@@ -28,7 +28,9 @@ def unavailable(protection: str, sender: End, receiver: End) -> str:
 
 def latency(pair: Pair, size: int) -> Found:
     """Return round-trip times of messages of ``size`` bytes. @raises PointFailed, TargetLost, Interrupted"""
-    told, _ = _exchange(pair, {"test": "latency", "message_bytes": size, "duration_s": pair.plan.duration}, "round_trips", pair.plan.duration)
+    told, _ = _exchange(
+        pair, {"test": "latency", "message_bytes": size, "duration_s": pair.plan.duration}, ("round_trips", "answered"), pair.plan.duration
+    )
     found = Found({figure: float(told["times"][name]) / 1e3 for name, figure in _PERCENTILES.items()})
     if told["messages"] < 1000 * _SAMPLES_BEHIND:
         found.warnings["few-samples"] = f"{told['messages']} round trips in a measurement: {told['messages'] / 1000:.1f} of them lie beyond 99.9 %"
@@ -38,7 +40,7 @@ def latency(pair: Pair, size: int) -> Found:
 def transfer(pair: Pair, protection: str) -> Found:
     """Return the goodput of a file that is sent again and again, and the CPUs that both ends keep busy. @raises as :func:`latency`"""
     job = {"test": "transfer", "file_bytes": pair.plan.file, "protection": protection, "duration_s": pair.plan.duration}
-    told, served = _exchange(pair, job, "transferred", pair.plan.duration)
+    told, served = _exchange(pair, job, ("transferred", "received"), pair.plan.duration)
     seconds = told["elapsed_ns"] / 1e9
     busy = cpus(_times(told), _times(served), seconds, one_machine=pair.one_machine)
     return Found({"goodput_gbps": 8 * told["bytes"] / told["elapsed_ns"], **busy})
@@ -48,8 +50,8 @@ def _times(told: Event) -> tuple[CpuTimes, CpuTimes]:
     return CpuTimes(**told["cpu_before"]), CpuTimes(**told["cpu_after"])
 
 
-def _exchange(pair: Pair, more: dict[str, Any], answer: str, seconds: float) -> tuple[Event, Event]:
-    """Run both ends. Return the client's ``answer`` and the server's. @raises PointFailed, TargetLost, Interrupted"""
+def _exchange(pair: Pair, more: dict[str, Any], answers: tuple[str, str], seconds: float) -> tuple[Event, Event]:
+    """Run both ends. Return the event of the client and that of the server, of the kinds ``answers``. @raises PointFailed, TargetLost, Interrupted"""
     limit_s = 2 * seconds + MARGIN_S
     job = {"schema": schemas.LINK_JOB, "address": pair.receiver.address, "time_limit_s": limit_s, **more}
     try:
@@ -57,8 +59,8 @@ def _exchange(pair: Pair, more: dict[str, Any], answer: str, seconds: float) -> 
             server.send(json.dumps(job | {"role": "server", "port": 0}).encode() + b"\n")
             listening = _until(server, "listening", "the server")
             client.send(json.dumps(job | {"role": "client", "port": listening["port"]}).encode() + b"\n")
-            told = _until(client, answer, "the client")
-            return told, _until(server, "served", "the server")
+            told = _until(client, answers[0], "the client")
+            return told, _until(server, answers[1], "the server")
     except WorkerFault as fault:
         raise PointFailed("measure", explained(f"{programs.LINK}: {fault.reason}")) from None
 

@@ -82,7 +82,7 @@ def test_an_end_behind_ssh(real: RealBench, sshd: Sshd, tmp_path: Path) -> None:
     archive = small_bundle(tmp_path / "bundle.tar.gz", BUILD / "dpubench-agent", "#!/bin/sh\n", more=programs)
     real.environment |= {"DPUBENCH_SSH_CONFIG": str(sshd.config), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     assert real("target", "add", "dev", sshd.spec, "--bundle", str(archive)).returncode == 0
-    words = ("run", "link", "--target", "local,dev", "--name", "r", "--rounds", "1", "--set", "duration=1s", "--set", "file=1MiB")
+    words = ("run", "link", "--target", "local", "--target", "dev", "--name", "r", "--rounds", "1", "--set", "duration=1s", "--set", "file=1MiB")
     refused = real(*words)
     assert refused.returncode == 2 and "127.0.0.1 is this machine's own: give the addresses of both ends" in refused.stderr
     ends = ("--set", "addresses.local=127.0.0.1", "--set", "addresses.dev=127.0.0.2")
@@ -107,9 +107,10 @@ def test_an_end_behind_ssh(real: RealBench, sshd: Sshd, tmp_path: Path) -> None:
         (("--set", "file=1KiB"), "a file has 4 KiB to 16 GiB"),
         (("--set", "streams=0"), "streams"),
         (("--workload", "bandwidth"), "bandwidth"),
-        (("--target", "local,local"), "names a target twice"),
-        (("--target", "local,local:cpus=0"), "are both this machine"),
-        (("--target", "qemu:aarch64"), "a link has two ends"),
+        (("--target", "local", "--target", "local"), "names a target twice"),
+        (("--target", "local", "--target", "local:cpus=0"), "are both this machine"),
+        (("--target", "qemu:aarch64"), "an emulated processor without a network"),
+        (("--target", "ssh://nowhere.invalid"), "a link has two ends"),
     ],
 )
 def test_a_wrong_plan_is_refused(real: RealBench, words: tuple[str, ...], says: str) -> None:

@@ -102,4 +102,5 @@ def _better(run: RunSummary) -> list[tuple[str, str]]:
 def _measured(run: RunSummary) -> str:
     """Return the headline: what was measured."""
     seen = [q.title for q in run.quantities if any(q.name in p.figures for p in run.points)] or [q.title for q in run.quantities]
-    return f"{', '.join(dict.fromkeys(title.split(',')[0] for title in seen))}, measured".capitalize()
+    text = f"{', '.join(dict.fromkeys(title.split(',')[0] for title in seen))}, measured"
+    return text[0].upper() + text[1:]

@@ -1,6 +1,6 @@
 // The page of a study of figures: what the study declares as figures, with their numbers and downloads.
 (() => {
-  const { $$, h, num, span, media, LIGHT, theme, SYMBOLS, DASHES, plain, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, onAppearance } = dpubench;
+  const { $$, h, num, span, sizeText, media, LIGHT, theme, SYMBOLS, DASHES, plain, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, onAppearance } = dpubench;
   const data = JSON.parse(document.getElementById("data").textContent);
 
   const look = (index, th) => ({ color: th.lines[index % th.lines.length], dash: DASHES[Math.floor(index / th.lines.length) % DASHES.length], symbol: SYMBOLS[index % SYMBOLS.length] });
@@ -45,7 +45,7 @@
       const xs = drawn.flatMap((t) => t.x), [first, last] = [Math.min(...xs), Math.max(...xs)], reach = Math.log10(last / first) || 1;
       const place = (v) => (Math.log10(v / first) / reach) * (width - margin.l - margin.r);
       const marks = [...new Set(xs)].sort((a, b) => b - a).reduce((kept, v) => (kept.length && place(kept[kept.length - 1]) - place(v) < 44 ? kept : [...kept, v]), []);
-      Object.assign(x, { type: "log", range: [Math.log10(first) - 0.06 * reach, Math.log10(last) + 0.06 * reach], tickvals: marks, ticktext: marks.map((v) => (v < 1e4 ? String(v) : tickText(v))) });
+      Object.assign(x, { type: "log", range: [Math.log10(first) - 0.06 * reach, Math.log10(last) + 0.06 * reach], tickvals: marks, ticktext: marks.map((v) => (figure.axis.endsWith(", B") ? sizeText(v).replace(" B", "") : v < 1e4 ? String(v) : tickText(v))) });
     }
     return { ...basics, width, height, margin, annotations, barmode: "group", showlegend: named && !figure.numeric, legend: { orientation: "h", y: 1.12, font: { size: small } }, xaxis: x, yaxis: y };
   }
