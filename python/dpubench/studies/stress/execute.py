@@ -19,7 +19,7 @@ from dpubench.studies.stress.listing import NAME
 from dpubench.studies.stress.model import CPU_TIME, RATE
 from dpubench.studies.stress.plan import Plan
 from dpubench.studies.stress.points import point
-from dpubench.studies.stress.schedule import Length, Measured, Rule, wanted
+from dpubench.studies.stress.schedule import Length, Measured, Rule, may_repeat, wanted
 from dpubench.studies.stress.stressng import NotStressNg, Result, warnings_of
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest, WorkerFault
@@ -114,11 +114,19 @@ class Run(MeasuredRun):
         plan = self.plan
         rule = Rule(plan.precision, plan.drift, plan.rounds.min, plan.rounds.max)
         seconds: dict[Length, float] = {"short": plan.duration[0], "long": plan.duration[-1]}
-        found = []
-        for stressor in dict.fromkeys(entry["parameters"]["stressor"] for entry in self._points.values()):
+        stressors = list(dict.fromkeys(entry["parameters"]["stressor"] for entry in self._points.values() if not entry["unavailable"]))
+        spent_s = sum(self._points[name]["seconds"] * len(values) for name, values in self._values.items())
+        found, again = [], []
+        for stressor in stressors:
             length = wanted(self.board.measured(stressor, plan), rule).get(self.name)
             if length is not None:
-                found.append(_id(stressor, seconds[length]))
+                name = _id(stressor, seconds[length])
+                (again if length == "long" and self.rates(name) else found).append(name)
+        spent_s += sum(self._points[name]["seconds"] for name in found)
+        for name in again:
+            if may_repeat(spent_s, len(stressors), seconds["long"]):
+                found.append(name)
+                spent_s += seconds["long"]
         return found
 
     def _round(self) -> bool:

@@ -9,6 +9,9 @@ The rule, per stressor:
 3. Otherwise every target runs it for the long time once. Targets of a pair that is not apart run it again, until the pair is apart, the rates of
    both are known to ``precision``, or each has ``longs`` long runs.
 
+4. Long runs are repeated only while all runs of a target together take at most a third of :data:`FIXED` long runs of each stressor. Short runs and
+   the first long ones stay below that.
+
 One target alone has no ranks: it runs a stressor for the long time until its rate is known to ``precision``, or ``longs`` times.
 
 The standard error is that of the mean of the runs at hand, from the scatter of short and long runs about their own means. It decides what to run next
@@ -25,6 +28,8 @@ from typing import Final, Literal
 
 Length = Literal["short", "long"]
 
+#: Long runs of each stressor in the paper's plan. Adaptive mode may take a third of their time.
+FIXED: Final = 5
 #: Standard errors that two rates have to be apart.
 ERRORS: Final = 2.0
 #: Least scatter (standard deviation of the logarithm) that is believed: two runs may agree by chance.
@@ -97,6 +102,11 @@ def wanted(stressor: Mapping[str, Measured], rule: Rule) -> dict[str, Length]:
     close = not_apart({name: of for name, of in ranked.items() if of.long}, 0.0)
     again = [name for name in at_work if name in close and len(at_work[name].long) < rule.longs and not at_work[name].is_known(rule.precision)]
     return dict.fromkeys(again, "long")
+
+
+def may_repeat(spent_s: float, stressors: int, long_s: float) -> bool:
+    """Return whether a target that has spent ``spent_s`` seconds in runs of ``stressors`` stressors may repeat one of ``long_s`` seconds."""
+    return 3 * (spent_s + long_s) <= FIXED * long_s * stressors
 
 
 def not_apart(ranked: Mapping[str, Measured], least: float) -> set[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from dpubench.studies.stress.ranking import kendall_tau
-from dpubench.studies.stress.schedule import Measured, Rule, wanted
+from dpubench.studies.stress.schedule import Measured, Rule, may_repeat, wanted
 
 from benchmarks import stress
 
@@ -52,6 +52,12 @@ def test_one_target_alone_runs_long_until_its_rate_is_known() -> None:
     assert wanted({"a": Measured([1.0, 1.0])}, RULE) == {"a": "long"}
     assert wanted({"a": Measured([1.0, 1.0], [1.0])}, RULE) == {}  # short runs tell the scatter
     assert wanted({"a": Measured([1.0, 1.2], [1.0])}, RULE) == {"a": "long"}
+
+
+def test_long_runs_are_repeated_within_a_third_of_five_of_each_stressor() -> None:
+    assert may_repeat(40.0, 1, 60.0) and not may_repeat(41.0, 1, 60.0)
+    assert may_repeat(80.0 * 3, 3, 60.0) and not may_repeat(80.0 * 3 + 1, 3, 60.0)  # of three stressors one is repeated
+    assert not may_repeat(80.0 * 2, 2, 60.0)
 
 
 @pytest.mark.skipif(not (RECORDED / "stress_ng.csv").is_file(), reason="DPUBENCH_SHARED_DATA names no folder with recorded runs")
