@@ -116,7 +116,7 @@ class Run(MeasuredRun):
         seconds: dict[Length, float] = {"short": plan.duration[0], "long": plan.duration[-1]}
         stressors = list(dict.fromkeys(entry["parameters"]["stressor"] for entry in self._points.values() if not entry["unavailable"]))
         spent_s = sum(self._points[name]["seconds"] * len(values) for name, values in self._values.items())
-        found, again = [], []
+        found, again = list[str](), list[str]()
         for stressor in stressors:
             length = wanted(self.board.measured(stressor, plan), rule).get(self.name)
             if length is not None:
