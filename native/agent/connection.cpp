@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -15,6 +16,7 @@ namespace dpubench::agent {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 16;
+constexpr std::array kIncoming = {Frame::kRequest, Frame::kData, Frame::kEnd, Frame::kKill, Frame::kTaken};
 
 void make_nonblocking(int fd) {
   const int flags = fcntl(fd, F_GETFL);
@@ -34,25 +36,36 @@ void wait_for(int fd, short events) {
 
 }  // namespace
 
-std::string encode(char kind, std::string_view payload) {
-  std::string frame(1, kind);
-  for (int shift = 24; shift >= 0; shift -= 8) frame += static_cast<char>((payload.size() >> shift) & 0xffU);
-  return frame.append(payload);
+std::string encode_count(std::size_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>((value >> shift) & 0xffU);
+  return bytes;
+}
+
+std::size_t decode_count(std::string_view bytes) {
+  std::size_t value = 0;
+  for (const char byte : bytes.substr(0, 4)) value = value << 8 | static_cast<unsigned char>(byte);
+  return value;
+}
+
+std::string encode(char kind, std::string_view payload, std::uint16_t program) {
+  std::string frame = {kind, static_cast<char>(program >> 8), static_cast<char>(program & 0xffU)};
+  return frame.append(encode_count(payload.size())).append(payload);
 }
 
 std::optional<Frame> FrameReader::next() {
   if (buffer_.empty()) return std::nullopt;
   const char kind = buffer_[0];
   // The set is closed. Invalid input therefore fails at its first byte, not after the length that it would announce.
-  if (kind != Frame::kRequest && kind != Frame::kData && kind != Frame::kEnd)
+  if (std::find(kIncoming.begin(), kIncoming.end(), kind) == kIncoming.end())
     throw Error("the bytes received are not a frame: they begin with byte " + std::to_string(static_cast<unsigned char>(kind)));
   if (buffer_.size() < kHeaderBytes) return std::nullopt;
-  std::size_t length = 0;
-  for (std::size_t i = 1; i < kHeaderBytes; ++i) length = length << 8 | static_cast<unsigned char>(buffer_[i]);
+  const auto program = static_cast<std::uint16_t>(decode_count(std::string_view(buffer_).substr(1, 2)));
+  const std::size_t length = decode_count(std::string_view(buffer_).substr(3));
   if (length > kMaxPayload)
     throw Error("a frame has " + std::to_string(length) + " bytes: at most " + std::to_string(kMaxPayload) + " are allowed");
   if (buffer_.size() < kHeaderBytes + length) return std::nullopt;
-  Frame frame{kind, buffer_.substr(kHeaderBytes, length)};
+  Frame frame{kind, program, buffer_.substr(kHeaderBytes, length)};
   buffer_.erase(0, kHeaderBytes + length);
   return frame;
 }

@@ -26,7 +26,7 @@
 #include <thread>
 #include <utility>
 
-#include "agent/child.hpp"
+#include "agent/helper.hpp"
 #include "base/error.hpp"
 
 namespace dpubench::agent {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/child.hpp"
 #include "agent/describe.hpp"
+#include "agent/programs.hpp"
 #include "agent/store.hpp"
 #include "base/error.hpp"
 
@@ -46,6 +46,8 @@ std::string layout_in(std::string_view program) {
 }
 
 Command read_command(const json& request, const Place& place) {
+  if (const auto what = request.at("do").get<std::string>(); what != "run")
+    throw Error("request '" + what.substr(0, 40) + "' came with the number of a program");
   const auto program = request.at("program").get<std::string>();
   const std::string layout = layout_in(program);
   if (!is_file_name(program.substr(layout.size()))) throw Error("'" + program + "' is not the name of a program in this bundle");
@@ -110,11 +112,19 @@ void serve(Connection& connection, const Place& place) {
     connection.write_some();
     const Frame frame = connection.receive();
     if (frame.kind != Frame::kRequest) throw Error("a frame came before any request");
+    if (frame.program != 0) {
+      return run_programs(connection, frame, [&place](const std::string& request) {
+        try {
+          return read_command(json::parse(request), place);
+        } catch (const json::exception& error) {
+          throw Error(std::string("cannot read a request: ") + error.what());
+        }
+      });
+    }
     json answer;
     try {
       const json request = json::parse(frame.payload);
       const auto what = request.at("do").get<std::string>();
-      if (what == "run") return run_program(connection, read_command(request, place));
       if (what == "describe")
         answer = describe("/", place.home.empty() ? place.lib : place.home);
       else if (what == "verify")

@@ -17,7 +17,8 @@ struct Place {
 /// Return the paths, derived from the running program. @throws Error
 Place find_place();
 
-/// Answer requests until the other side closes the connection or a program has run. @throws Ended, dpubench::Error
+/// Answer requests, and from the first program on run programs, until the other side closes the connection.
+/// @throws Ended, dpubench::Error
 void serve(Connection& connection, const Place& place);
 
 /// The marker file of a folder that belongs to dpubench.

@@ -59,22 +59,6 @@ std::vector<std::string> feature_names(int fd, const std::string& interface) {
   return names;
 }
 
-/// Return whether an interface is set to encrypt TLS.
-bool offloads(const std::string& interface) {
-  const Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const std::vector<std::string> names = feature_names(fd.get(), interface);
-  constexpr std::size_t kBits = 32;
-  const std::size_t blocks = (names.size() + kBits - 1) / kBits;
-  auto request = make_request(ETHTOOL_GFEATURES, sizeof(ethtool_gfeatures) + blocks * sizeof(ethtool_get_features_block));
-  auto& features = *reinterpret_cast<ethtool_gfeatures*>(request.data());
-  features.size = static_cast<std::uint32_t>(blocks);
-  if (blocks == 0 || !ask_driver(fd.get(), interface, request)) return false;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == kFeature) return (features.features[i / kBits].active >> i % kBits & 1U) != 0;
-  }
-  return false;
-}
-
 struct FreeInterfaces {
   void operator()(ifaddrs* all) const { freeifaddrs(all); }
 };
@@ -108,6 +92,21 @@ std::string content(const char* file) {
 
 }  // namespace
 
+bool has_feature(const std::string& interface, std::string_view feature) {
+  const Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const std::vector<std::string> names = feature_names(fd.get(), interface);
+  constexpr std::size_t kBits = 32;
+  const std::size_t blocks = (names.size() + kBits - 1) / kBits;
+  auto request = make_request(ETHTOOL_GFEATURES, sizeof(ethtool_gfeatures) + blocks * sizeof(ethtool_get_features_block));
+  auto& features = *reinterpret_cast<ethtool_gfeatures*>(request.data());
+  features.size = static_cast<std::uint32_t>(blocks);
+  if (blocks == 0 || !ask_driver(fd.get(), interface, request)) return false;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == feature) return (features.features[i / kBits].active >> i % kBits & 1U) != 0;
+  }
+  return false;
+}
+
 std::string kernel_tls_lack() {
   const Descriptor fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   // A socket that is not connected is refused as such (ENOTCONN) where there is TLS. Where there is none, ENOENT says so.
@@ -121,7 +120,7 @@ std::string offload_lack() {
   struct if_nameindex* const all = if_nameindex();
   bool found = false;
   for (const struct if_nameindex* one = all; one != nullptr && one->if_index != 0 && !found; ++one)
-    found = offloads(one->if_name);
+    found = has_feature(one->if_name, kFeature);
   if (all != nullptr) if_freenameindex(all);
   if (found) return {};
   return "no network interface here encrypts TLS: their drivers cannot, or it is off (ethtool -K INTERFACE " +
@@ -131,7 +130,7 @@ std::string offload_lack() {
 std::string offload_lack_of(int socket) {
   const std::string interface = interface_of(socket);
   if (interface.empty()) return "no interface has the address of this end of the connection";
-  if (offloads(interface)) return {};
+  if (has_feature(interface, kFeature)) return {};
   return "interface " + interface + " does not encrypt TLS: its driver cannot, or it is off (ethtool -K " + interface + " " +
          std::string(kFeature) + " on)";
 }

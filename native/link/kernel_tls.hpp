@@ -16,6 +16,9 @@ std::string offload_lack();
 /// Return why the interface of a connected socket does not encrypt; empty if it is set to do so.
 std::string offload_lack_of(int socket);
 
+/// Return whether a feature of an interface is on. @param feature  as ethtool -k of recent versions names it: "tls-hw-tx-offload"
+bool has_feature(const std::string& interface, std::string_view feature);
+
 /// How many connections began to send by kernel TLS since the namespace began (/proc/net/tls_stat).
 struct TlsCounts {
   bool known = false;  ///< kernels before 5.5 do not tell

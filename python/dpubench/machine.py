@@ -269,7 +269,7 @@ def _ports() -> Iterator[Finding]:
         name = str(port["name"])
         reason = str(port["reason"]) + (f"; {port['remedy']}" if port["reason"] and port["remedy"] else "")
         if name in links.KINDS and not reason:
-            reason = links.unavailable(name, {}, LINK_ENDS[0], remote=False)
+            reason = links.unavailable(name, {}, LINK_ENDS[0])
         if reason:
             reasons.setdefault(reason, []).append(name)
         elif name in links.KINDS:

@@ -30,8 +30,6 @@ from dpubench.errors import EnvironmentFault, UserError
 _MTU_OVERHEAD: Final = 18
 #: Headers that the kernel's stack puts before a frame that is the payload of a datagram (port kind ``socket``), less the FCS.
 _DATAGRAM_ROOM: Final = 42
-#: Largest MTU at which veth accepts an XDP program: a page less its headroom, the skb's own data and the Ethernet header.
-XDP_MTU: Final = 3506
 #: Largest frame, with FCS, whose buffer fits in one page with the programs' data beside it, as AF_XDP requires.
 XDP_FRAME: Final = 2816
 _COMMAND_S: Final = 15.0

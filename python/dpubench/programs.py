@@ -65,7 +65,7 @@ def operators_program(build: Path | None = None) -> Path:
 
 def find(name: str) -> Path:
     """Return the native program ``name`` of this installation. @raises UserError when it is not there"""
-    return operators_program() if name == OPERATORS else agent_program() if name == AGENT else _datapath_program(name)
+    return operators_program() if name == OPERATORS else agent_program() if name == AGENT else installed(name, "DPDK")
 
 
 def in_layout(program: str, layout: int) -> str:
@@ -89,39 +89,31 @@ def agent_program(build: Path | None = None) -> Path:
 
 def server_program() -> Path:
     """Return the program ``dpubench-server`` of this installation. @raises UserError when it is not there"""
-    return _datapath_program(SERVER)
-
-
-def traffic_program() -> Path:
-    """Return the program ``dpubench-traffic`` of this installation. @raises UserError when it is not there"""
-    return _datapath_program(TRAFFIC)
+    return installed(SERVER, "DPDK")
 
 
 def trace_plugin() -> Path:
     """Return this installation's tracing plugin for QEMU. @raises UserError when it is not there"""
-    plugin = directory() / TRACE_PLUGIN
-    if not plugin.is_file():
-        raise UserError(f"{plugin}: there is no tracing plugin: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder")
-    return plugin.resolve()
+    return installed(TRACE_PLUGIN, "libzstd", "tracing plugin")
 
 
 def count_plugin() -> Path:
     """Return this installation's plugin for QEMU that counts instructions. @raises NothingRan when it is not there"""
-    plugin = directory() / COUNT_PLUGIN
-    if not plugin.is_file():
-        raise NothingRan(
-            f"{plugin}: there is no counting plugin: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder"
-        )
-    return plugin.resolve()
+    return installed(COUNT_PLUGIN, "libzstd", "counting plugin", NothingRan)
 
 
-def _datapath_program(name: str) -> Path:
-    program = directory() / name
-    if not program.is_file():
-        raise UserError(f"{program}: there is no such program: run `make build` where DPDK is installed, or set DPUBENCH_PROGRAMS to its folder")
-    if not os.access(program, os.X_OK):
-        raise UserError(f"{program}: is not executable: chmod +x it, or build it again")
-    return program.resolve()
+def installed(name: str, needs: str, plugin: str = "", fault: type[UserError] = UserError) -> Path:
+    """Return file ``name`` of this installation: a program, or a ``plugin``. It is built where ``needs`` is installed.
+
+    @raises UserError (or ``fault``) when it is not there, or when a program is not executable
+    """
+    file = directory() / name
+    if not file.is_file():
+        what = plugin or "such program"
+        raise fault(f"{file}: there is no {what}: run `make build` where {needs} is installed, or set DPUBENCH_PROGRAMS to its folder")
+    if not plugin and not os.access(file, os.X_OK):
+        raise UserError(f"{file}: is not executable: chmod +x it, or build it again")
+    return file.resolve()
 
 
 def options(engine_dirs: Sequence[Path], devices: Sequence[str]) -> list[str]:

@@ -25,7 +25,10 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="the browser tests 
 import cores_fixtures  # noqa: E402
 import coverage_fixtures  # noqa: E402
 import end_to_end_variety  # noqa: E402
+from counts_fixtures import a_point, a_run  # noqa: E402
+from dpubench.report import frame  # noqa: E402
 from dpubench.studies.cores import report as cores_report  # noqa: E402
+from dpubench.studies.counts import report as counts_report  # noqa: E402
 from dpubench.studies.coverage import report as coverage_report  # noqa: E402
 from dpubench.studies.end_to_end import report as end_to_end_report  # noqa: E402
 from dpubench.studies.operators import report  # noqa: E402
@@ -72,7 +75,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "quick": [make_run("quick", sizes=(1024,), threads=(1,), plan="quick")],
     }
     for name, runs in made.items():
-        report.write(runs, folder / f"{name}.html")
+        frame.write([report.section(runs)], folder / f"{name}.html")
     end_to_end = {
         "end-to-end": [example_run()],
         "end-to-end-limited": [end_to_end_variety.limited_run()],
@@ -81,14 +84,26 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "end-to-end-evil": [end_to_end_variety.evil_run()],
     }
     for name, found in end_to_end.items():
-        end_to_end_report.write(found, folder / f"{name}.html")
+        frame.write([end_to_end_report.section(found)], folder / f"{name}.html")
     cores = cores_runs()
     for name, run in cores.items():
-        cores_report.write([run], folder / f"{name}.html")
+        frame.write([cores_report.section([run])], folder / f"{name}.html")
     covered = coverage_runs()
     for name, found_run in covered.items():
-        coverage_report.write([found_run], folder / f"{name}.html")
-    return {name: folder / f"{name}.html" for name in (*made, *end_to_end, *cores, *covered)}
+        frame.write([coverage_report.section([found_run])], folder / f"{name}.html")
+    sections = {
+        "several": [
+            report.section(made["targets"]), end_to_end_report.section(end_to_end["end-to-end"]), cores_report.section([cores["cores-paper"]]),
+            coverage_report.section([covered["coverage"]]), counts_report.section([a_run("counted", a_point("x", 12_345, 12_345))]),
+        ],
+        "several-evil": [
+            report.section(made["evil"]), end_to_end_report.section(end_to_end["end-to-end-evil"]), cores_report.section([cores["cores-evil"]]),
+            coverage_report.section([covered["coverage-evil"]]),
+        ],
+    }  # fmt: skip
+    for name, parts in sections.items():
+        frame.write(parts, folder / f"{name}.html")
+    return {name: folder / f"{name}.html" for name in (*made, *end_to_end, *cores, *covered, *sections)}
 
 
 @functools.cache

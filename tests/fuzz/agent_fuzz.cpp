@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     Connection connection(ends[1], ends[1]);
     serve(connection, target.place());
-    FUZZ_CHECK(false);  // serve() returns only after a program ran, and there is none
+    FUZZ_CHECK(false);  // serve() never returns: it ends with the connection
   } catch (const Ended&) {
     // the input ended
   } catch (const dpubench::Error& error) {

@@ -65,10 +65,11 @@ def seeds() -> Iterator[tuple[str, bytes]]:
         "event": "window", "point": "p", "group": "g", "round": 0, "cycle": 1, "half": 0, "operations": 5, "elapsed_ns": 9.5, "in_bytes": 1,
         "out_bytes": 1, "rate_bytes": 1, "bursts": 2, "ghz": 2.5, "core_cycles": 7, "energy_uj": 1.5, "metrics": {"ratio": 2.5},
     }  # fmt: skip
+    wrongs: tuple[Any, ...] = (-1, 1 << 63, 1e300, "x", None, True, {})
     yield "window", b"\0" + json.dumps(window).encode()
     for key, value in window.items():
         yield f"window_without_{key}", b"\0" + json.dumps({k: v for k, v in window.items() if k != key}).encode()
-        for i, wrong in enumerate((-1, 1 << 63, 1e300, "x", None, True, {})):
+        for i, wrong in enumerate(wrongs):
             if wrong != value:
                 yield f"window_{key}_{i}", b"\0" + json.dumps(window | {key: wrong}).encode()
     yield "unknown", b"\0" + json.dumps(window | {"more": 1}).encode()

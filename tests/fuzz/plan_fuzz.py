@@ -52,8 +52,8 @@ def parse(data: bytes) -> None:
             except ValueError:
                 continue
             q.spoken(float(value))
-            if unit is q.size_bytes and q.size_bytes(q.format_bytes(value)) != value:
-                raise AssertionError(f"{word} is written as {q.format_bytes(value)}")
+            if unit is q.size_bytes and q.size_bytes(q.format_bytes(int(value))) != value:
+                raise AssertionError(f"{word} is written as {q.format_bytes(int(value))}")
 
 
 def imports() -> None:

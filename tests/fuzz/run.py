@@ -49,7 +49,15 @@ class Target:
 TARGETS: dict[str, Target] = {
     "agent": Target(
         covered=("native/agent/connection.cpp", "native/agent/serve.cpp", "native/agent/store.cpp"),
-        sources=("native/agent/child.cpp", "native/agent/describe.cpp", "native/inputs/digest.cpp"),
+        # No program starts here, so that little of programs.cpp is reached.
+        sources=(
+            "native/agent/describe.cpp",
+            "native/agent/helper.cpp",
+            "native/agent/process.cpp",
+            "native/agent/programs.cpp",
+            "native/agent/supervised.cpp",
+            "native/inputs/digest.cpp",
+        ),
         max_length=2048,
         required_percent=75.0,
     ),

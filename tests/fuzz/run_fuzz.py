@@ -43,6 +43,7 @@ def read(data: bytes) -> None:
     """Read one input."""
     from dpubench import terminal
     from dpubench.errors import UserError
+    from dpubench.report import frame
     from dpubench.studies import query
     from dpubench.studies.operators import export, text
     from dpubench.studies.operators.study import STUDY
@@ -69,7 +70,7 @@ def read(data: bytes) -> None:
             STUDY.export([run], form)
         export.EXPORT.table([run])
         if _inputs % 20 == 0:  # one report takes as long as twenty other inputs
-            STUDY.write_report([run], place() / "report.html")
+            frame.write([STUDY.section([run])], place() / "report.html")
             (place() / "report.html").unlink()
     except UserError as refusal:
         assert str(refusal), "a refusal without words"

@@ -383,11 +383,11 @@ def trace() -> Seeds:
 def agent() -> Seeds:
     """Yield frames of the agent's protocol (native/agent/connection.hpp): every request, correct and wrong."""
 
-    def frame(kind: bytes, payload: bytes) -> bytes:
-        return kind + struct.pack(">I", len(payload)) + payload
+    def frame(kind: bytes, payload: bytes, program: int = 0) -> bytes:
+        return kind + struct.pack(">HI", program, len(payload)) + payload
 
-    def request(**words: object) -> bytes:
-        return frame(b"R", json.dumps(words).encode())
+    def request(*, program_number: int = 0, **words: object) -> bytes:
+        return frame(b"R", json.dumps(words).encode(), program_number)
 
     content = b"10.0.0.0/8,1\n"
     digest = hashlib.sha256(content).hexdigest()
@@ -401,9 +401,16 @@ def agent() -> Seeds:
     yield "in_between", put + again
     yield "elsewhere", request(do="put", sha256=digest, name="../routes", bytes=1)
     yield "no_digest", request(do="put", sha256="../..", name="routes", bytes=1)
-    yield "run", request(do="run", program="dpubench-operators", arguments=["--list"], environment={"A": "b"})
-    yield "run_layout", request(do="run", program="layouts/1/dpubench-operators", arguments=[], environment={})
-    yield "run_elsewhere", request(do="run", program="../../../bin/sh", arguments=[], environment={})
+    run = request(program_number=1, do="run", program="dpubench-operators", arguments=["--list"], environment={"A": "b"})
+    yield "run", run
+    yield "run_data", run + frame(b"D", b"x", 1) + frame(b"E", b"", 1) + frame(b"K", b"", 1) + frame(b"T", b"\0\0\0\1", 1)
+    yield "run_two", run + request(program_number=2, do="run", program="dpubench-server", arguments=[], environment={})
+    yield "run_again", run + run
+    yield "run_never", run + frame(b"D", b"x", 7)
+    yield "run_other", request(program_number=1, do="describe")
+    yield "run_nobody", request(do="run", program="dpubench-operators", arguments=[], environment={})
+    yield "run_layout", request(program_number=1, do="run", program="layouts/1/dpubench-operators", arguments=[], environment={})
+    yield "run_elsewhere", request(program_number=1, do="run", program="../../../bin/sh", arguments=[], environment={})
     yield "describe", request(do="describe")
     yield "verify", request(do="verify", manifest="0" * 64)
     manifest = hashlib.sha256(b'{"files": {"lib/missing": "0"}}').hexdigest()
@@ -412,7 +419,7 @@ def agent() -> Seeds:
     yield "unknown", request(do="remove")
     yield "no_request", frame(b"D", b"x")
     yield "no_json", frame(b"R", b"{")
-    yield "long", b"R\xff\xff\xff\xff"
+    yield "long", b"R\0\0\xff\xff\xff\xff"
     yield "no_frame", b"Last login: today\n"
 
 

@@ -8,11 +8,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -29,6 +33,8 @@ namespace fs = std::filesystem;
 using agent::encode;
 using agent::Frame;
 using agent::kGreeting;
+using agent::kHeaderBytes;
+using agent::kWindow;
 using nlohmann::json;
 
 inline constexpr int kPatienceMs = 20'000;
@@ -110,10 +116,23 @@ class Agent {
       at += static_cast<std::size_t>(sent);
     }
   }
-  void send(char kind, const std::string& payload) const { write_raw(encode(kind, payload)); }
-  void request(const json& what) const { send(Frame::kRequest, what.dump()); }
-  void run(const std::string& program) const {
-    request({{"do", "run"}, {"program", program}, {"arguments", json::array()}, {"environment", json::object()}});
+  void send(char kind, const std::string& payload, std::uint16_t program = 0) const {
+    const std::scoped_lock lock(writing_);
+    write_raw(encode(kind, payload, program));
+  }
+  void request(const json& what, std::uint16_t program = 0) const { send(Frame::kRequest, what.dump(), program); }
+  void run(const std::string& program, std::uint16_t number = 1) const {
+    request({{"do", "run"}, {"program", program}, {"arguments", json::array()}, {"environment", json::object()}}, number);
+  }
+  /// Send input to a program, no faster than it takes it. Another thread must receive meanwhile.
+  void give(const std::string& text, std::uint16_t program = 1) {
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t room = kWindow + taken_[program] - at;
+      const std::string piece = text.substr(at, std::min(room, text.size()));
+      if (!piece.empty()) send(Frame::kData, piece, program);
+      at += piece.size();
+      if (piece.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
   /// Return the memory that it has, in KiB (proc(5), statm).
   [[nodiscard]] std::size_t resident_kib() const {
@@ -129,20 +148,32 @@ class Agent {
   }
   void signal(int number) const { kill(pid_, number); }
 
-  /// The next frame; one of kind 0 at the end of output.
+  /// The next frame but those that count taken bytes; one of kind 0 at the end of output. Output is taken at once.
   Frame receive() {
+    for (;;) {
+      Frame frame = receive_any();
+      if (frame.kind == Frame::kTaken) {
+        taken_[frame.program] += agent::decode_count(frame.payload);
+        continue;
+      }
+      if ((frame.kind == Frame::kOutput || frame.kind == Frame::kErrors) && takes_output)
+        send(Frame::kTaken, agent::encode_count(frame.payload.size()), frame.program);
+      return frame;
+    }
+  }
+  Frame receive_any() {
     for (;;) {
       if (!greeted_ && buffer_.size() >= kGreeting.size()) {
         EXPECT_EQ(buffer_.substr(0, kGreeting.size()), kGreeting);
         buffer_.erase(0, kGreeting.size());
         greeted_ = true;
       }
-      if (greeted_ && buffer_.size() >= 5) {
-        std::size_t length = 0;
-        for (std::size_t i = 1; i < 5; ++i) length = length << 8 | static_cast<unsigned char>(buffer_[i]);
-        if (buffer_.size() >= 5 + length) {
-          Frame frame{buffer_[0], buffer_.substr(5, length)};
-          buffer_.erase(0, 5 + length);
+      if (greeted_ && buffer_.size() >= kHeaderBytes) {
+        const auto program = static_cast<std::uint16_t>(agent::decode_count(std::string_view(buffer_).substr(1, 2)));
+        const std::size_t length = agent::decode_count(std::string_view(buffer_).substr(3));
+        if (buffer_.size() >= kHeaderBytes + length) {
+          Frame frame{buffer_[0], program, buffer_.substr(kHeaderBytes, length)};
+          buffer_.erase(0, kHeaderBytes + length);
           return frame;
         }
       }
@@ -160,11 +191,13 @@ class Agent {
     return json::parse(frame.payload, nullptr, false);
   }
   std::string fault() { return expect(Frame::kFault).value("message", ""); }
-  /// All output of a program and how it ended.
-  std::pair<std::string, json> output() {
+  /// All output of a program and how it ended. Output of others is left out.
+  std::pair<std::string, json> output(std::uint16_t program = 1) {
     std::string text;
     for (;;) {
       Frame frame = receive();
+      if (frame.kind == 0) return {text, nullptr};
+      if (frame.program != program || frame.kind == Frame::kErrors) continue;
       if (frame.kind != Frame::kOutput) return {text, json::parse(frame.payload, nullptr, false)};
       text += frame.payload;
     }
@@ -188,6 +221,11 @@ class Agent {
   int out_ = -1;
   bool greeted_ = false;
   std::string buffer_;
+  mutable std::mutex writing_;
+  std::array<std::atomic<std::size_t>, 8> taken_{};  ///< bytes of input that each program's pipe took
+
+ public:
+  bool takes_output = true;  ///< whether received output counts as taken
 };
 
 inline bool runs(pid_t pid) {
@@ -204,10 +242,11 @@ inline bool ends(pid_t pid) {
 }
 
 /// Reads lines of process ids that a script printed.
-inline std::vector<pid_t> pids_of(Agent& agent, std::size_t count) {
+inline std::vector<pid_t> pids_of(Agent& agent, std::size_t count, std::uint16_t program = 1) {
   std::string text;
   while (static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) < count) {
     const Frame frame = agent.receive();
+    if (frame.program != program) continue;
     if (frame.kind != Frame::kOutput) throw std::runtime_error("no output but " + frame.payload);
     text += frame.payload;
   }

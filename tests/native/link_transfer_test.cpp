@@ -1,7 +1,14 @@
 // Transfers: both ends with every protection, wrong content, and ends that go away.
 #include <gtest/gtest.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -206,6 +213,24 @@ TEST(KernelTls, CountsConnections) {
   EXPECT_EQ(counts.software, 7U);
   EXPECT_EQ(counts.device, 3U);
   EXPECT_FALSE(parse_tls_counts("").known);
+}
+
+/// Return whether drivers can be asked. A kernel always can be; emulators of user space do not know the request.
+bool knows_ethtool() {
+  const Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ethtool_value request{.cmd = ETHTOOL_GLINK, .data = 0};
+  ifreq wrapped{};
+  std::strcpy(wrapped.ifr_name, "lo");
+  wrapped.ifr_data = reinterpret_cast<char*>(&request);
+  return ioctl(fd.get(), SIOCETHTOOL, &wrapped) == 0 || (errno != ENOTTY && errno != ENOSYS);
+}
+
+TEST(KernelTls, KnowsFeaturesOfInterfaces) {
+  if (!knows_ethtool()) GTEST_SKIP() << "the emulator does not know SIOCETHTOOL";
+  EXPECT_TRUE(has_feature("lo", "tx-scatter-gather"));
+  EXPECT_FALSE(has_feature("lo", "tls-hw-tx-offload"));
+  EXPECT_FALSE(has_feature("lo", "no-such-feature"));
+  EXPECT_FALSE(has_feature("no-such-one", "tx-scatter-gather"));
 }
 
 TEST(KernelTls, KnowsInterfacesThatDoNotEncrypt) {

@@ -172,12 +172,12 @@ def make(sshd: Sshd, tmp_path: Path) -> Iterator[Callable[..., SshTarget]]:
 
 @pytest.fixture
 def away(bench: Bench, sshd: Sshd, tmp_path: Path) -> Bench:
-    """Return a bench whose scripted program is also behind sshd, as the target ``dev``."""
+    """Return a bench whose scripted programs are also behind sshd, as the target ``dev``."""
     from real_program import BUILD
-    from sshd import scripted, small_bundle
+    from sshd import scripted, scripted_datapath, small_bundle
 
-    agent = BUILD / "dpubench-agent"
-    archive = small_bundle(tmp_path / "bundle.tar.gz", agent, scripted(tmp_path / "script.json"), layouts=3)
+    agent, script = BUILD / "dpubench-agent", tmp_path / "script.json"
+    archive = small_bundle(tmp_path / "bundle.tar.gz", agent, scripted(script), layouts=3, more=scripted_datapath(script))
     shutil.copy(agent, bench.programs / "dpubench-agent")
     bench.environment |= {"DPUBENCH_SSH_CONFIG": str(sshd.config), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     bench.add_target("dev", sshd.spec, archive)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -146,7 +147,7 @@ def result(cell: Cell, cycles_per_burst: float, *, bursts: int = 70, instruction
     """Return the ``result`` event of a simulation in which each context needs ``cycles_per_burst`` for each of ``bursts``."""
     number = cell.cores * cell.contexts
     cycles, instructions = round(cycles_per_burst * bursts), instructions_per_burst * bursts
-    context = {
+    context: dict[str, Any] = {
         "cycles": cycles, "instructions": instructions, "messages": bursts, "branches": instructions // 5, "conditional_branches": instructions // 6,
         "mispredicted": instructions // 100, "late_targets": 0, "loads": instructions // 4, "stores": instructions // 10, "forwarded_loads": 0,
         "ipc": instructions / cycles, "messages_per_s": bursts / cycles * cell.clock_mhz * 1e6,
@@ -232,16 +233,16 @@ def uses_of(text: str) -> dict[str, PlannedKernel]:
     return expanded(text).uses
 
 
-def by_size(cell: Any) -> float | str:
-    return {"any": 100.0, "64": 200.0, "594": 600.0, "1518": 1600.0}[cell.frame] * cell.cores**0.5
+def by_size(cell: Cell) -> float | str:
+    return {"any": 100.0, "64": 200.0, "594": 600.0, "1518": 1600.0}[cell.frame] * math.sqrt(cell.cores)
 
 
-def jittering(cell: Any) -> float | str:
+def jittering(cell: Cell) -> float | str:
     """Return irregular numbers of cycles, because no two processors have the same."""
-    return (50.0 + 1.1 * (0 if cell.frame == "any" else int(cell.frame))) * (1 + 0.37 * (len(cell.model) % 5)) * cell.cores**0.5
+    return (50.0 + 1.1 * (0 if cell.frame == "any" else int(cell.frame))) * (1 + 0.37 * (len(cell.model) % 5)) * math.sqrt(cell.cores)
 
 
-def crashing(cell: Any) -> float | str:
+def crashing(cell: Cell) -> float | str:
     return "no trace of md5/64: it crashed" if cell.frame == "64" else by_size(cell)
 
 
@@ -254,9 +255,9 @@ def evil(run: RunSummary) -> RunSummary:
         )
         for p in run.points
     ]  # fmt: skip
-    threes, fives = [(EVIL,) * 3], [(EVIL,) * 5]
-    words = {"name": EVIL, "title": EVIL, "limits": [EVIL], "labels": [EVIL], "sources": threes, "assumed": threes, "comparisons": fives}
-    models = [replace(run.models[0], **words)]
+    three, five = (EVIL, EVIL, EVIL), (EVIL, EVIL, EVIL, EVIL, EVIL)
+    texts = [EVIL]
+    models = [replace(run.models[0], name=EVIL, title=EVIL, limits=texts, labels=texts, sources=[three], assumed=[three], comparisons=[five])]
     claim = Claim("evil", EVIL, EVIL, "partly", EVIL, EVIL, [Sensitivity(EVIL, "reproduced", EVIL), Sensitivity(EVIL, "partly", EVIL)])
     return replace(
         run, name=EVIL, path=EVIL, plan=EVIL, status=EVIL, command=EVIL, label=EVIL, target=EVIL, machine={"cpu": EVIL, EVIL: EVIL},

@@ -30,7 +30,7 @@ class End:
 
     def __init__(self, job: dict[str, Any], prefix: tuple[str, ...] = ()) -> None:
         job = {"schema": schemas.LINK_JOB, "address": HERE, "time_limit_s": 30} | job
-        words = [*prefix, programs.find(programs.LINK)]
+        words = [*prefix, str(programs.find(programs.LINK))]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert self.process.stdin is not None and self.process.stdout is not None
         self.stdin, self.stdout = self.process.stdin, self.process.stdout

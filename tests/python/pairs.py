@@ -14,6 +14,7 @@ from dpubench.plans.load import Where
 from dpubench.run.listener import Listener
 from dpubench.studies.end_to_end import catalog, judge
 from dpubench.studies.end_to_end.expand import Configuration, expand
+from dpubench.studies.end_to_end.places import Places
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.studies.end_to_end.session import Done, Session, Setting
 from dpubench.targets.local import LocalTarget
@@ -83,7 +84,12 @@ class Pairs:
         resolved = inputs.resolve({*chosen.inputs, *given, "rules"} - ({"capture"} - given.keys()), given)
         target = self._target
         setting = Setting(
-            target, target, target, self._stop, listener or Listener(), {target.name: plan.memory.huge_pages == "yes"}, resolved.for_job(), plan.seed
+            Places(target, target, target),
+            self._stop,
+            listener or Listener(),
+            {target.name: plan.memory.huge_pages == "yes"},
+            resolved.for_job(),
+            plan.seed,
         )
         with Session(setting, plan, chosen, session_s) as pair:
             yield pair

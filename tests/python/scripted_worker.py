@@ -9,6 +9,8 @@ The environment variable SCRIPT names a JSON file: {"faults": [{"point": SUBSTRI
 cannot hide in it.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import pathlib
@@ -17,23 +19,31 @@ import signal
 import sys
 import time
 
+TYPE_CHECKING = False  # the name that type checkers know; importing it from typing would slow the start
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
 SCRIPT = json.loads(pathlib.Path(os.environ["SCRIPT"]).read_text()) if os.environ.get("SCRIPT") else {}
 FAULTS = SCRIPT.get("faults", [])
 RATES = {"portable": 1e6, "openssl": 3e6, "ipsec-mb": 2e6, "isal": 5e6} | SCRIPT.get("rates", {})
 UNAVAILABLE = {"gpu": "no device of this kind"} | SCRIPT.get("unavailable", {})
 
 
-def parameter(name, values, default, is_mode=False, unit="", low=0, high=0):
-    entry = {"name": name, "summary": f"the {name}", "values": values, "default": default, "is_mode": is_mode, "unit": unit}
+def parameter(name: str, values: list[str], default: str, is_mode: bool = False, unit: str = "", low: int = 0, high: int = 0) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": name, "summary": f"the {name}", "values": values, "default": default, "is_mode": is_mode, "unit": unit}
     return entry | ({"min": low, "max": high} if unit else {})
 
 
-def library(engine):
+def library(engine: str) -> str:
     """Return the library of an engine: engines whose names differ only after a dash are variants of one library."""
     return "" if engine == "portable" else f"{engine.split('-')[0]} 1.0"
 
 
-def operator(name, scenario, parameters, engines, configurations, primary="gbps", inputs=()):
+def operator(
+    name: str, scenario: str, parameters: list[dict[str, Any]], engines: list[str], configurations: list[dict[str, Any]], primary: str = "gbps",
+    inputs: Sequence[str] = (),
+) -> dict[str, Any]:  # fmt: skip
     return {
         "name": name,
         "scenarios": [scenario],
@@ -96,7 +106,7 @@ for known in OPERATORS:
 OPERATORS += [operator(name, "network", [], ["portable"], [{"params": {}, "engines": {"portable": ""}}]) for name in SCRIPT.get("foreign", [])]
 
 
-def told(value):
+def told(value: Any) -> Any:
     """Return ``value`` with the script's ``told`` added to each text that is meant for people."""
     if isinstance(value, dict):
         return {k: v + SCRIPT["told"] if k in TEXTS and isinstance(v, str) and v else told(v) for k, v in value.items()}
@@ -106,14 +116,14 @@ def told(value):
 TEXTS = ("summary", "definition", "equivalence_text", "library", "reason", "cpu_model", "compiler", "version", "message", "detail")
 
 
-def emit(event, **fields):
+def emit(event: str, **fields: Any) -> None:
     if "told" in SCRIPT:
         fields = {k: v for k, v in told({"event": event, **fields}).items() if k != "event"}
     sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
     sys.stdout.flush()
 
 
-def layouts():
+def layouts() -> dict[str, Any]:
     """Return the number of this layout, from the program's folder, and the script's count of layouts.
 
     Without ``layouts`` in the script return nothing, as programs of earlier versions do.
@@ -124,7 +134,7 @@ def layouts():
     return {"layout": int(folder.name) if folder.parent.name == "layouts" else 0, "layouts": SCRIPT["layouts"]}
 
 
-def hello(**more):
+def hello(**more: Any) -> None:
     emit(
         "hello",
         schema="dpubench.event/1",
@@ -136,7 +146,7 @@ def hello(**more):
     )
 
 
-def checked(name, params):
+def checked(name: str, params: dict[str, str]) -> dict[str, Any]:
     """Return the check of one combination: XTS takes whole blocks only; the engines' answers depend on the mode alone."""
     if params.get("mode") == "xts" and int(params["size"]) % 16:
         return {"invalid": f"{name}: XTS takes whole blocks of 16 bytes", "engines": {}}
@@ -148,7 +158,7 @@ def checked(name, params):
 HOSTILE = {"huge-count": (b'"operations": 1', b'"operations": 9223372036854775808'), "surrogate": (b"POINT", b"\\ud800")}
 
 
-def misbehave(kind):
+def misbehave(kind: str) -> None:
     if kind == "segv":
         os.kill(os.getpid(), signal.SIGSEGV)
     elif kind == "exit3":
@@ -203,7 +213,7 @@ def misbehave(kind):
         raise ValueError(kind)
 
 
-def strike(phase, point, job, windows=0):
+def strike(phase: str, point: str, job: dict[str, Any], windows: int = 0) -> bool:
     for fault in FAULTS:
         if (
             fault["phase"] == phase
@@ -218,21 +228,21 @@ def strike(phase, point, job, windows=0):
 
 
 class Program:
-    def __init__(self, job):
+    def __init__(self, job: dict[str, Any]) -> None:
         self.job = job
         self.windows = 0
         self.failures = 0
-        self.dead = set()
+        self.dead: set[str] = set()
         self.random = random.Random(job["seed"] * 1000 + job["round"])
         spread = SCRIPT.get("spread", 0.01)
         self.factor = {p["id"]: self.random.gauss(1, spread) for g in job["groups"] for p in g["points"]}
 
-    def fail(self, phase, group, point):
+    def fail(self, phase: str, group: dict[str, Any], point: dict[str, Any]) -> None:
         self.failures += 1
         self.dead.add(point["id"])
         emit("failure", phase=phase, message="scripted: outputs differ", point=point["id"], group=group["id"])
 
-    def prepare(self, group):
+    def prepare(self, group: dict[str, Any]) -> None:
         emit("progress", group=group["id"], phase="inputs", done=0, of=len(group["points"]))
         for point in group["points"]:
             if strike("prepare", point["id"], self.job):
@@ -256,7 +266,7 @@ class Program:
                 continue
             emit("verified", point=point["id"], group=group["id"], known_answers=1, compared=32, how="identical")
 
-    def window(self, group, name, engine, cycle, half, report=True):
+    def window(self, group: dict[str, Any], name: str, engine: str | None, cycle: int, half: int, report: bool = True) -> None:
         time.sleep(SCRIPT.get("window_s", 0))
         if not report:
             return
@@ -277,7 +287,7 @@ class Program:
         )
         self.windows += engine is not None
 
-    def measure(self, group):
+    def measure(self, group: dict[str, Any]) -> None:
         for cycle in range(self.job["cycles"] + 1):
             for half in (0, 1):
                 points = group["points"] if half == 0 else group["points"][::-1]
@@ -296,7 +306,7 @@ class Program:
                     for canary in canaries:
                         self.window(group, canary, None, cycle, half)
 
-    def stepped(self):
+    def stepped(self) -> None:
         emit("ready")
         places = {p["id"]: (g, p) for g in self.job["groups"] for p in g["points"]}
         for line in sys.stdin:
@@ -314,7 +324,7 @@ class Program:
                 self.window(group, name, point["engine"], 1, 0)
 
 
-def main():
+def main() -> int:
     if "--list" in sys.argv:
         if SCRIPT.get("list") == "rubbish":
             print("no catalog today")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conftest import SCRIPTED
+from conftest import SCRIPTED, SCRIPTED_DATAPATH
 from dpubench import __version__, programs
 from dpubench.bundles import archive as bundle
 
@@ -232,12 +232,19 @@ def small_bundle(
         **{f"lib/{name}": text.encode() for name, text in (more or {}).items()},
     }
     files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
-    manifest = {"schema": "dpubench.bundle/1", "version": version, "architecture": architecture or bundle.host_architecture(), "files": files}
+    architecture = architecture or bundle.host_architecture()
+    manifest = {"schema": "dpubench.bundle/1", "version": version, "architecture": architecture, "files": files}
     contents["manifest.json"] = json.dumps(manifest).encode()
-    path.write_bytes(bundle._archive(bundle.folder_name(manifest["architecture"]), contents))
+    path.write_bytes(bundle._archive(bundle.folder_name(architecture), contents))
     return path
 
 
 def scripted(script: Path) -> str:
     """Return the scripted worker as a program of a bundle; the file ``script`` says what it does."""
     return f'#!/bin/sh\nPROGRAM="$0" SCRIPT="{script}" exec "{sys.executable}" -S -E "{SCRIPTED}" "$@"\n'
+
+
+def scripted_datapath(script: Path) -> dict[str, str]:
+    """Return the scripted server and client as programs of a bundle, by their names."""
+    words = f'SCRIPT="{script}" exec "{sys.executable}" -S -E "{SCRIPTED_DATAPATH}"'
+    return {f"dpubench-{name}": f'#!/bin/sh\nPROGRAM="$0" {words} {side} "$@"\n' for name, side in (("server", "server"), ("traffic", "client"))}

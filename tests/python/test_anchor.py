@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Bench
-from dpubench import anchors, schemas
+from dpubench import anchors, schemas, scratch
 from dpubench.errors import UserError
 from dpubench.studies.operators.comparison import compare_builds
 from dpubench.studies.operators.summary import summarize
@@ -89,7 +89,7 @@ def test_a_save_that_is_interrupted_leaves_the_old_anchor(kept: RealBench, monke
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(anchors.scratch, "write", interrupted)
+    monkeypatch.setattr(scratch, "write", interrupted)
     (kept.folder / "small/engines/crc__portable.so").unlink()
     with pytest.raises(KeyboardInterrupt):
         anchors.save("ci")

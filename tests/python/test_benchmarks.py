@@ -146,7 +146,8 @@ def _row(configuration: str, verdict: Verdict, ratio: float = 1.0) -> Comparison
 
 def test_two_runs_apart_must_find_what_was_planted_and_nothing_else() -> None:
     others = [_row(f"crc/size={s}/t1/b32/stream/isal", "same") for s in (64, 256)]
-    planted = [_row(f"sha256/size={s}/t1/b32/stream/portable", v, 0.91) for s, v in ((64, "slower"), (256, "undecided"))]
+    name = "sha256/size={}/t1/b32/stream/portable"
+    planted = [_row(name.format(64), "slower", 0.91), _row(name.format(256), "undecided", 0.91)]
     assert [c.verdict for c in apart_claims([*others, *planted], 50)] == ["pass", "pass"]
     blind = [_row(row.configuration, "undecided") for row in (*others, *planted)]
     assert [c.verdict for c in apart_claims(blind, 50)] == ["pass", "MISSED"]

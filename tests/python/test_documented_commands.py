@@ -74,8 +74,13 @@ def test_a_documented_command_is_taken(words: tuple[str, ...], tmp_path: Path, m
         monkeypatch.setenv("DPUBENCH_PROGRAMS", str(PROGRAM.parent))
         assert status([*words, "--dry-run"]) == 0
         return
-    taken = []
-    monkeypatch.setattr(session, "start", lambda *given: taken.append(given) or 0)
+    taken: list[tuple[object, ...]] = []
+
+    def start(*given: object) -> int:
+        taken.append(given)
+        return 0
+
+    monkeypatch.setattr(session, "start", start)
     saved = anchors.Anchor("default", "2026-01-01T00:00:00Z", "0.1.0", "x86_64", "0123456", "gcc", "a CPU", "0" * 64, 1)
     monkeypatch.setattr(anchors, "find", lambda _name: saved)
     assert status(list(words)) == 0 and len(taken) == 1

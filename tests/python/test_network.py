@@ -302,7 +302,6 @@ def test_a_local_program_runs_inside_and_is_killed_with_its_group() -> None:
         )
         process = LocalTarget().start(sys.executable, ["-c", script + "time.sleep(300)"], prefix=pair.server.prefix)
         try:
-            os.set_blocking(process.stdout_fd, True)
             said = b""
             while not said.endswith(b"\n") and not process.output_ended:
                 said += process.read_output()

@@ -33,10 +33,10 @@ class Export:
     schema: str
     record: Callable[[Any, Any], Mapping[str, Any]]  #: (point, run) -> flat record: text, numbers, None for a missing value
     latex: Callable[[Sequence[Any]], str]  #: runs -> tables. @raises UserError if the study has none
-    #: names of the columns of text, of yes or no, and of whole numbers; all others are numbers
-    text: Collection[str]
-    flags: Collection[str]
-    counts: Collection[str]
+    counts: Collection[str]  #: names of the columns of whole numbers; those that hold neither text nor yes or no are numbers
+    #: names of the columns of text, and of yes or no, that may be empty in every record
+    text: Collection[str] = ()
+    flags: Collection[str] = ()
     targets: Callable[[Any], Iterable[str]] = lambda _run: ()  #: run -> names of targets that an anonymous copy replaces
     kept: Collection[str] = ()  #: fields of a run that identify nobody, although they may look so
 
@@ -66,9 +66,11 @@ class Export:
     def _type(self, name: str, values: Sequence[Any]) -> pa.DataType:
         import pyarrow as pa
 
-        if name == "run" or name in self.text or any(isinstance(value, str) for value in values):
+        if name in self.text or any(isinstance(value, str) for value in values):
             return pa.string()
-        return pa.bool_() if name in self.flags else pa.int64() if name in self.counts else pa.float64()
+        if name in self.flags or any(isinstance(value, bool) for value in values):
+            return pa.bool_()
+        return pa.int64() if name in self.counts else pa.float64()
 
     def write_parquet(self, runs: Sequence[Any], path: Path) -> None:
         """Write the records to ``path``, one row per point."""
@@ -76,14 +78,18 @@ class Export:
 
         pq.write_table(self.table(runs), path)
 
-    def anonymous(self, runs: Sequence[Any]) -> list[Any]:
+    def target_names(self, runs: Sequence[Any]) -> list[str]:
+        """Return the targets of ``runs`` that an anonymous copy renames, each once."""
+        return list(dict.fromkeys(name for run in runs for name in self.targets(run) if name not in ("local", "")))
+
+    def anonymous(self, runs: Sequence[Any], names: Sequence[str] | None = None) -> list[Any]:
         """Return copies without host and user names, paths, addresses and serial numbers.
 
-        The CPU model stays, because figures mean nothing without it. Targets become ``target-1``, ``target-2``, ... in order of appearance, the same
-        in all runs.
+        The CPU model stays, because figures mean nothing without it. Targets become ``target-1``, ``target-2``, ... in the order of ``names``, by
+        default that of their appearance in ``runs``.
         """
-        names = dict.fromkeys(name for run in runs for name in self.targets(run) if name not in ("local", ""))
-        scrub = formats.scrubber([run.machine for run in runs], {name: f"target-{i}" for i, name in enumerate(names, 1)})
+        renamed = {name: f"target-{i}" for i, name in enumerate(self.target_names(runs) if names is None else names, 1)}
+        scrub = formats.scrubber([run.machine for run in runs], renamed)
         copies = []
         for run in runs:
             copy = formats.scrubbed(run, scrub)

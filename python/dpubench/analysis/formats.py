@@ -22,34 +22,11 @@ from dpubench.terminal import shown
 
 #: Fields of a machine's description that an anonymous export keeps. An allow-list: a field of a later version is dropped until it is named here.
 KEPT_OF_MACHINE: Final = (
-    "architecture",
-    "cores_online",
-    "cpu",
-    "cpu_flags",
-    "cpus_online",
-    "cycle_counter",
-    "clock_estimate",
-    "energy",
-    "governor",
-    "isolated_cpus",
-    "kernel",
-    "kernel_clocksource",
-    "l1d_bytes",
-    "l2_bytes",
-    "l3_bytes",
-    "libc",
-    "memory_bytes",
-    "microcode",
-    "os",
-    "page_bytes",
-    "smt",
+    "architecture", "cores_online", "cpu", "cpu_flags", "cpus_online", "cycle_counter", "clock_estimate", "energy", "governor", "isolated_cpus",
+    "kernel", "kernel_clocksource", "l1d_bytes", "l2_bytes", "l3_bytes", "libc", "memory_bytes", "microcode", "os", "page_bytes", "smt",
     "virtual_machine",
-)
-
-
+)  # fmt: skip
 _PATH: Final = re.compile(r"(?<![\w/.-])~?/(?:[^\s'\",;:()\[\]{}<>]+)|(?<![\w])[A-Za-z]:\\[^\s'\",;]+")
-
-
 _ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}\b|\b[\w.-]+@(?!target-\d|local\b)[\w.-]+\b")
 
 

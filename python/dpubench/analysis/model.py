@@ -1,10 +1,10 @@
-"""Parts of an analysed run that every study has: intervals, warnings, failures, rows of a comparison. They hold data and no behaviour."""
+"""Parts of an analysed run that every study has: intervals, figures, warnings, failures, rows of a comparison. They hold data and no behaviour."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -35,6 +35,41 @@ class Interval:
     value: float
     low: float
     high: float
+
+
+#: Where a figure is from: a measurement on its target, a model of a processor, a count under an emulator, or files of another tool.
+Origin = Literal["measured", "modelled", "emulated", "imported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A quantity that a study gives at its points."""
+
+    name: str  #: in files, such as ``calls_per_s``
+    title: str  #: in tables, such as ``system calls``
+    unit: str  #: "" for a ratio or a share
+    better: Literal["more", "less", "neither"]
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One quantity at one point of a run: the form that the points of all studies share."""
+
+    study: str
+    run: str
+    point: str  #: id
+    parameters: Mapping[str, str]
+    target: str
+    quantity: Quantity
+    interval: Interval | None  #: None: see ``failure`` and ``unavailable``; its ends are ``nan`` where they are not known, or where it is exact
+    origin: Origin
+    labels: tuple[str, ...] = ()  #: words that stand beside the figure wherever it is shown
+    warnings: tuple[str, ...] = ()  #: codes of the warnings of its point
+    failure: str = ""  #: why the point failed
+    unavailable: str = ""  #: why there is no interval although nothing failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from dpubench.analysis import statistics, verdicts, warnings
 from dpubench.analysis.digits import significant
-from dpubench.analysis.model import Comparison, Interval, Verdict, Warning_
+from dpubench.analysis.model import AnalysedRun, Comparison, Interval, Verdict, Warning_
 from dpubench.analysis.movement import LEAST_OWNERS, Movement
+
+_R = TypeVar("_R", bound=AnalysedRun)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> str:
@@ -120,6 +122,31 @@ def warning_counts(found: Sequence[Warning_]) -> str:
 def _meaning(code: str) -> str:
     kind = warnings.kinds().get(code)
     return f"{kind.meaning}; {kind.advice}" if kind else "not known to this version"
+
+
+def of_runs(runs: Sequence[_R], lines: Callable[[_R], Sequence[str]]) -> str:
+    """Return ``runs`` as text, one below the other; ``lines`` gives the text of one."""
+    return "\n\n".join("\n".join(lines(run)) for run in runs) + "\n"
+
+
+def title(run: AnalysedRun) -> str:
+    """Return the first line of a run's text: its name with its label, study, plan, status and start."""
+    return f"{run.name}{f' [{run.label}]' if run.label else ''}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}"
+
+
+def origin(run: AnalysedRun) -> str:
+    """Return the line on the machine and the build of a run."""
+    told = [str(run.machine.get("cpu", "")), cpus_text(run.machine), str(run.build_info.get("compiler", "")), f"dpubench {run.version}"]
+    return ", ".join(filter(None, told))
+
+
+def troubles(run: AnalysedRun, found: Sequence[Warning_] | None = None) -> list[str]:
+    """Return the last sections of a run's text: its warnings (or ``found``), its failures, and what its plan leaves out."""
+    return [
+        *section("Warnings", warning_lines(run.warnings if found is None else found)),
+        *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
+        *section("Left out", run.left_out),
+    ]
 
 
 def failure_line(where: str | None, phase: str, message: str) -> str:

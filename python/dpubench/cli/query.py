@@ -22,12 +22,12 @@ def query(
     from dpubench.analysis import formats, tables
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
-    from dpubench.storage.runs import find_run
+    from dpubench.storage.runs import find_run, runs_in
     from dpubench.studies import query as queries
 
     if as_json and as_csv:
         raise UserError("--json and --csv: choose one")
-    run_dirs = queries.runs_in(results_directory(results)) if run is None else [find_run(run, results_directory(results)).path]
+    run_dirs = runs_in(results_directory(results)) if run is None else [find_run(run, results_directory(results)).path]
     # A damaged run in a folder must not prevent a query of the others; for a named run it is an error.
     rows = queries.query(run_dirs, sql, (lambda text: terminal.note(f"left out: {text}")) if run is None else None)
     if as_json:

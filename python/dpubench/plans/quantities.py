@@ -47,34 +47,29 @@ def size_bytes(value: object) -> int:
 
 def duration_s(value: object) -> float:
     """Return seconds, above 0."""
-    seconds = _parse(value, "time", _SECONDS, "10s or 20min")
-    if seconds <= 0:
-        raise ValueError(f"a time must be above 0, not '{value}'")
-    return float(seconds)
+    return _above_zero(value, "time", _SECONDS, "10s or 20min")
 
 
 def rate_bps(value: object) -> float:
     """Return bits per second, above 0."""
-    rate = _parse(value, "bit rate", _BIT_RATES, "25Gb/s")
-    if rate <= 0:
-        raise ValueError(f"a rate must be above 0, not '{value}'")
-    return float(rate)
+    return _above_zero(value, "bit rate", _BIT_RATES, "25Gb/s")
 
 
 def rate_pps(value: object) -> float:
     """Return packets per second, above 0."""
-    rate = _parse(value, "packet rate", _PACKET_RATES, "2Mpps")
-    if rate <= 0:
-        raise ValueError(f"a rate must be above 0, not '{value}'")
-    return float(rate)
+    return _above_zero(value, "packet rate", _PACKET_RATES, "2Mpps")
 
 
 def clock_mhz(value: object) -> float:
     """Return MHz, above 0."""
-    clock = _parse(value, "clock", _CLOCKS, "500MHz or 2.5GHz")
-    if clock <= 0:
-        raise ValueError(f"a clock must be above 0, not '{value}'")
-    return float(clock)
+    return _above_zero(value, "clock", _CLOCKS, "500MHz or 2.5GHz")
+
+
+def _above_zero(value: object, what: str, units: Mapping[str, int | Decimal], example: str) -> float:
+    number = _parse(value, what, units, example)
+    if number <= 0:
+        raise ValueError(f"a {what} must be above 0, not '{value}'")
+    return float(number)
 
 
 def fraction(value: object) -> float:

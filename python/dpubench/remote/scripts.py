@@ -13,8 +13,8 @@ from typing import Final
 PROBE_MARK: Final = b"\ndpubench-probe/1\n"
 INSTALL_MARK: Final = b"\ndpubench-install/1\n"
 PURGE_MARK: Final = b"\ndpubench-purge/1\n"
-#: The first line of ``dpubench-agent`` (native/agent/connection.hpp).
-AGENT_MARK: Final = b"dpubench-agent/1\n"
+#: The first line of ``dpubench-agent`` is this and the version of its frames (native/agent/connection.hpp).
+AGENT_MARK: Final = b"dpubench-agent/"
 
 #: File that marks a folder of dpubench's (native/agent/serve.hpp).
 MARKER: Final = ".dpubench-target"

@@ -145,5 +145,12 @@ const dpubench = (() => {
     addEventListener("beforeprint", () => { media.printing = true; all(); });
     addEventListener("afterprint", () => { media.printing = false; redraw(); });
   }
-  return { $, $$, h, grouped, num, span, sizeText, words, numeric, plural, media, LIGHT, theme, SYMBOLS, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, bracket, options, choice, onAppearance };
+  /** Runs the script of a study on its part of the page: on the whole page, or on a section of a page of several studies, whose ids have a prefix. */
+  function part(study, run) {
+    const root = $$("[data-study]").find((e) => e.dataset.study === study) ?? document.body, prefix = root === document.body ? "" : `${root.id}-`;
+    const own = (selector) => selector.replace(/#(?=[a-z])/g, `#${prefix}`);
+    run({ root, $: (selector, of = root) => $(own(selector), of), $$: (selector, of = root) => $$(own(selector), of), data: JSON.parse(document.getElementById(`${prefix}data`).textContent) });
+    document.documentElement.dataset.ready = "1";
+  }
+  return { part, h, grouped, num, span, sizeText, words, numeric, plural, media, LIGHT, theme, SYMBOLS, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, bracket, options, choice, onAppearance };
 })();

@@ -12,7 +12,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +22,7 @@ import jinja2
 
 from dpubench.analysis.naming import size_text
 from dpubench.report.machine import cpu_text
-from dpubench.report.words import count_text, number, quantity
+from dpubench.report.words import anchor, count_text, number, quantity
 
 HERE: Final = Path(__file__).parent
 #: Libraries that a page loads for the first figure, or for the first PDF.
@@ -31,36 +32,88 @@ LIBRARIES: Final = {
 }
 
 _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
+#: An attribute of a template's element that holds an id or refers to one. Text from runs cannot look like one: its quotation marks are escaped.
+_ID: Final = re.compile(r'(?<= )(id="|href="#|for="|aria-labelledby="|aria-describedby=")(?=[a-z])')
 
 
-def render(
-    page: Any, version: str, folder: Path, filters: Mapping[str, Callable[..., Any]] | None = None, shared: Path | None = None, **more: Any
-) -> str:  # fmt: skip
-    """Return ``page`` as HTML, from the template ``report.html.j2`` of ``folder``, which extends ``frame.html.j2``.
+@dataclass(frozen=True)
+class Section:
+    """What a page shows of one study: the whole page, or a section of it beside other studies.
 
-    The script is ``common.js`` and then the folder's ``report.js``. The style is ``report.css`` and then that of the folder, if it has one.
-    ``shared`` holds the parts that some studies share: scripts and styles of any name, which come between, and templates. ``page`` has ``title``,
-    ``measured`` (the headline) and ``data`` (JSON-safe values). The template gets ``page`` and ``more``. ``filters`` are the folder's.
+    The template is ``report.html.j2`` of ``folder``, which extends ``layout``. It gets ``page``, ``body`` (the name of its outermost element) and
+    ``more``. ``page`` has ``title``, ``measured`` (the headline), ``all_runs`` and ``data`` (JSON-safe values). The script is ``report.js`` of the
+    folder, and the style its ``report.css``, if it has one.
     """
-    between = sorted(shared.iterdir()) if shared is not None else []
-    scripts = (HERE / "common.js", *(file for file in between if file.suffix == ".js"), folder / "report.js")
-    script = _inlined("\n".join(file.read_text(encoding="utf-8") for file in scripts))
-    styles = (HERE / "report.css", *(file for file in between if file.suffix == ".css"), *folder.glob("report.css"))
+
+    study: str
+    page: Any
+    folder: Path
+    filters: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    shared: Path | None = None  #: folder of parts that some studies share: templates, and scripts and styles of any name
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def anchor(self) -> str:
+        """Return the id of the section among others, with which its ids begin there."""
+        return anchor("study", self.study)
+
+    def files(self, suffix: str) -> list[Path]:
+        """Return the scripts (``.js``) or styles (``.css``), those that studies share first."""
+        between = sorted(self.shared.glob(f"*{suffix}")) if self.shared is not None else []
+        return [*between, *self.folder.glob(f"report{suffix}")]
+
+    def html(self, layout: str, body: str, **more: Any) -> str:
+        """Return the study's template within ``layout``."""
+        environment = _environment(self.folder, self.shared)
+        environment.filters.update(self.filters)
+        return environment.get_template("report.html.j2").render(page=self.page, layout=layout, body=body, study=self.study, **self.more, **more)
+
+
+def write(sections: Sequence[Section], output: Path) -> None:
+    """Write a page of ``sections``, one for each study, to ``output``, replacing the file atomically. @raises OSError"""
+    save(render(sections), output)
+
+
+def render(sections: Sequence[Section]) -> str:
+    """Return a page of ``sections``, one for each study, as HTML."""
+    scripts = [HERE / "common.js", *(file for section in sections for file in section.files(".js"))]
+    script = _inlined("\n".join(file.read_text(encoding="utf-8") for file in dict.fromkeys(scripts)))
     libraries = {name: _library(name) for name in LIBRARIES}
     hashes = " ".join(f"'sha256-{sha256(text)}'" for text in (script, *libraries.values()))
-    policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-    environment = _environment(folder, shared)
-    environment.filters.update(filters or {})
-    return environment.get_template("report.html.j2").render(
-        page=page,
-        version=version,
-        policy=policy,
-        style="\n".join(file.read_text(encoding="utf-8") for file in styles),
-        script=script,
-        libraries=libraries,
-        data=embedded_json(page.data),
-        **more,
-    )
+    frame = {
+        "version": sections[0].page.all_runs[0].version, "script": script, "libraries": libraries,
+        "policy": f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'",
+    }  # fmt: skip
+    common = (HERE / "report.css").read_text(encoding="utf-8")
+    if len(sections) == 1:
+        return sections[0].html("frame.html.j2", "main", style=f"{common}\n{_style(sections[0])}", data=embedded_json(sections[0].page.data), **frame)
+    shown = [
+        {
+            "study": section.study, "anchor": section.anchor, "data": embedded_json(section.page.data),
+            "nav": _apart(section.html("nav.html.j2", "div"), section.anchor), "body": _apart(section.html("section.html.j2", "div"), section.anchor),
+        }
+        for section in sections
+    ]  # fmt: skip
+    ids = {name for entry in shown for name in re.findall(rf' id="{entry["anchor"]}-([a-z][\w-]*)"', entry["body"])}
+    styles = [_everywhere(common, ids), *(f":where(#{section.anchor}) {{\n{_style(section)}\n}}" for section in sections)]
+    names = [section.study for section in sections]
+    page = {"title": f"dpubench: {', '.join(names)}", "measured": f"Studies {', '.join(names[:-1])} and {names[-1]}"}
+    return _environment(HERE, None).get_template("several.html.j2").render(page=page, sections=shown, study="", style="\n".join(styles), **frame)
+
+
+def _style(section: Section) -> str:
+    return "\n".join(file.read_text(encoding="utf-8") for file in section.files(".css"))
+
+
+def _apart(html: str, prefix: str) -> str:
+    """Return a part of a page whose ids, and what refers to them, begin with ``prefix``: pages of several studies have the same ids."""
+    return _ID.sub(lambda match: f"{match[1]}{prefix}-", html)
+
+
+def _everywhere(style: str, ids: Collection[str]) -> str:
+    """Return ``style`` with rules for elements called ``ids`` valid for elements with a prefix before their id, too."""
+    pattern = re.compile(rf"#({'|'.join(sorted(map(re.escape, ids), key=len, reverse=True))})(?![\w-])")
+    return pattern.sub(lambda match: f':is(#{match[1]}, [id$="-{match[1]}"])', style)
 
 
 def save(text: str, output: Path) -> None:

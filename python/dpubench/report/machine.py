@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from dpubench.analysis.model import AnalysedRun
 from dpubench.analysis.naming import size_text
 from dpubench.report.page import RunInfo
 from dpubench.report.words import count_text
@@ -47,28 +48,7 @@ def _count(value: Any) -> int | None:
         return None
 
 
-class Described(Protocol):
-    """The fields of a run of any study that a page describes."""
-
-    name: str
-    path: str
-    study: str
-    plan: str
-    status: str
-    started: str
-    command: str
-    version: str
-    precision_target: float
-    machine: dict[str, Any]
-    build_info: dict[str, Any]
-    inputs: dict[str, dict[str, str]]
-    left_out: list[str]
-    target: str
-    spec: str
-    label: str
-
-
-def run_info(run: Described, name: str, lost: str = "", layouts: str = "") -> RunInfo:
+def run_info(run: AnalysedRun, name: str, lost: str = "", layouts: str = "") -> RunInfo:
     """Return the facts about a run called ``name``; ``lost`` is why its target was lost, ``layouts`` a sentence on its code layouts."""
     machine = run.machine
     return RunInfo(
@@ -108,8 +88,8 @@ def cpu_text(info: RunInfo) -> str:
     return info.cpu + (f" ({', '.join(counts)})" if counts else "")
 
 
-def bibtex(runs: Sequence[Described], infos: Sequence[RunInfo]) -> str:
-    """Return one BibTeX entry for each of ``runs``."""
+def bibtex(runs: Sequence[AnalysedRun], infos: Sequence[RunInfo], note: str) -> str:
+    """Return one BibTeX entry for each of ``runs``; ``note`` says what was done, such as ``Measured``."""
 
     def clean(text: str) -> str:
         return "".join("\\" + c if c in "#$%&_{}" else c for c in text if c not in '\\~^"\r\n')
@@ -120,6 +100,6 @@ def bibtex(runs: Sequence[Described], infos: Sequence[RunInfo]) -> str:
         entries.append(
             f"@misc{{dpubench-{key},\n  title        = {{dpubench run {clean(run.name)}: study {clean(run.study)}, plan {clean(run.plan)}, "
             f"on {clean(cpu_text(info))}}},\n  howpublished = {{dpubench {clean(run.version)}, revision {clean(info.revision)}}},\n"
-            f"  year         = {{{clean(run.started[:4])}}},\n  note         = {{Measured {clean(run.started[:10])}. {clean(run.command)}}}\n}}"
+            f"  year         = {{{clean(run.started[:4])}}},\n  note         = {{{note} {clean(run.started[:10])}. {clean(run.command)}}}\n}}"
         )
     return "\n\n".join(entries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -52,3 +53,18 @@ class RunInfo:
     path: str
     precision: float
     layouts: str = ""  #: sentence on its code layouts
+
+
+@dataclass(slots=True, kw_only=True)
+class Page:
+    """What the page of every study has. A study's subclass adds its own parts."""
+
+    title: str
+    measured: str  #: the headline
+    all_runs: list[RunInfo]
+    warnings: list[WarningGroup]
+    failures: list[Trouble]
+    failures_more: int
+    unavailable: list[Trouble]
+    bibtex: str
+    data: dict[str, Any]  #: JSON-safe values for the figures

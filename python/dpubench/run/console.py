@@ -33,9 +33,11 @@ def going_on(path: Path, setting: Mapping[str, Any] | None = None) -> str:
 
 def write_report(study: Study, analysed: list[Any], path: Path) -> Path | None:
     """Write the run's HTML report and return its path; None, with the reason on standard error, when it cannot be written."""
+    from dpubench.report import frame
+
     file = path / "report.html"
     try:
-        study.write_report(analysed, file)
+        frame.write([study.section(analysed)], file)
     except (UserError, ValueError, OSError) as error:
         # The measurement is done and kept: a missing report must not make it look lost.
         terminal.note(f"no report: {error}; try `dpubench report {named(path)}`")

@@ -6,7 +6,6 @@ No function here keeps state of a sweep, because a worker of a cluster calls it 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -33,12 +32,7 @@ _MOST_LINE_BYTES: Final = 64 << 20
 
 def program() -> Path:
     """Return the path of the program ``dpubench-cores`` of this installation. @raises UserError when it is not there or not executable"""
-    path = programs.directory() / programs.CORES
-    if not path.is_file():
-        raise UserError(f"{path}: there is no such program: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder")
-    if not os.access(path, os.X_OK):
-        raise UserError(f"{path}: is not executable: chmod +x it, or build it again")
-    return path.resolve()
+    return programs.installed(programs.CORES, "libzstd")
 
 
 def digest_of_program(path: Path) -> str:

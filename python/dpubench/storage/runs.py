@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
 from dpubench import schemas, wire
 from dpubench.errors import EnvironmentFault, UserError, nearest
@@ -31,10 +31,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Event = dict[str, Any]
+#: Turns the events of a round into columns.
+MakeTable: TypeAlias = "Callable[[list[Event]], pa.Table]"
 RUN: Final = schemas.RUN
 RUN_SET: Final = schemas.RUN_SET
 LATEST: Final = "latest"
 TARGETS: Final = "targets"  #: folder of a set that holds its members
+WHOLE: Final = "[0-9]*.parquet"  #: files of whole rounds
+UNFINISHED: Final = "[0-9]*.ndjson"
 
 
 #: Consequence of a full disk for a run that has begun, and for one that has not.
@@ -130,7 +134,7 @@ def read_ndjson(path: Path) -> list[Event]:
 class RoundWriter:
     """The writer of one round's events, line by line."""
 
-    def __init__(self, path: Path, make_table: Callable[[list[Event]], pa.Table]) -> None:
+    def __init__(self, path: Path, make_table: MakeTable) -> None:
         self.path = path
         self._make_table = make_table
         with writing(path, _KEPT):
@@ -153,7 +157,7 @@ class RoundWriter:
         return to_parquet(self.path, self._make_table)
 
 
-def to_parquet(ndjson: Path, make_table: Callable[[list[Event]], pa.Table]) -> int:
+def to_parquet(ndjson: Path, make_table: MakeTable) -> int:
     """Replace ``NNNN.ndjson`` by ``NNNN.parquet`` atomically, and return the number of rows. ``make_table`` turns events into columns."""
     import pyarrow.parquet as pq
 
@@ -242,10 +246,38 @@ class RunDirectory:
         return [(name, self.path / path) for name, path in listed]
 
     def whole_rounds(self) -> list[Path]:
-        return sorted(self.rounds_dir.glob("[0-9]*.parquet"))
+        return sorted(self.rounds_dir.glob(WHOLE))
 
     def open_rounds(self) -> list[Path]:
-        return sorted(self.rounds_dir.glob("[0-9]*.ndjson"))
+        return sorted(self.rounds_dir.glob(UNFINISHED))
+
+    def tables(self, schema: pa.Schema, make_table: MakeTable, folder: Path | None = None) -> Iterator[pa.Table]:
+        """Yield a table with the columns of ``schema`` for each round, whole or not.
+
+        Without columns it has one nameless column, to count its rows. ``make_table`` serves for unfinished rounds. ``folder`` holds the rounds, by
+        default those that the run measured.
+
+        Raises:
+            DamagedRunError, EnvironmentFault: as :func:`read_round`.
+        """
+        import pyarrow as pa
+
+        folder = folder or self.rounds_dir
+        for file in sorted(folder.glob(WHOLE)):
+            yield read_round(file, schema)
+        for file in sorted(folder.glob(UNFINISHED)):
+            # A crash between rename and removal leaves both files: the parquet file is the whole round.
+            if file.with_suffix(".parquet").exists():
+                continue
+            try:
+                found = make_table(read_ndjson(file))
+            except (pa.ArrowException, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+                raise DamagedRunError(f"{file}: an unfinished round is damaged ({error}); move its file away to go on without it") from error
+            yield found.select(schema.names) if schema.names else pa.table({"": pa.nulls(found.num_rows)})
+
+    def rows(self, schema: pa.Schema, make_table: MakeTable, folder: Path | None = None) -> list[dict[str, Any]]:
+        """Return every row of every round, see :meth:`tables`."""
+        return [row for table in self.tables(schema, make_table, folder) for row in table.to_pylist()]
 
 
 _W = TypeVar("_W", bound="_Writer")
@@ -431,6 +463,26 @@ def find_run(run: str, results: Path) -> RunDirectory:
     if run == LATEST:
         raise UserError(f"{results}: there is no run yet: start one with `dpubench run`")
     raise UserError(f"unknown run '{run}' (looked for it as a path and in {results}){nearest(run, known)}")
+
+
+def find_runs(run: str, results: Path) -> list[RunDirectory]:
+    """Return the run or set that :func:`find_run` finds, or every run in the directory ``run``. @raises UserError"""
+    folder = Path(run)
+    if folder.is_dir() and _run_at(run, results) is None and (found := runs_in(folder)):
+        return [RunDirectory(path.resolve()) for path in found]
+    return [find_run(run, results)]
+
+
+def runs_in(results: Path) -> list[Path]:
+    """Return the directories of runs and sets in ``results``, sorted by name and without links such as ``latest``.
+
+    A ``results`` that is itself a run is the only one.
+    """
+    if (results / "run.json").is_file():
+        return [results]
+    if not results.is_dir():
+        raise UserError(f"{results}: no such directory: name a run or a directory of runs")
+    return sorted(p for p in results.iterdir() if (p / "run.json").is_file() and not p.is_symlink())
 
 
 def _run_at(run: str, results: Path) -> RunDirectory | None:

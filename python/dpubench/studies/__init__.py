@@ -10,22 +10,18 @@ import pkgutil
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from dpubench.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from contextlib import ExitStack
+    from collections.abc import Iterable, Sequence
 
     from dpubench.analysis.model import Comparison
     from dpubench.analysis.movement import Movement
     from dpubench.anchors import Anchor
-    from dpubench.plans.load import Where
-    from dpubench.plans.model import StudyPlan
-    from dpubench.run.importing import File, Imported
-    from dpubench.run.session import Draft, Ending, Told
-    from dpubench.storage.runs import KeptRun, Reading, RunDirectory, RunWriter
+    from dpubench.storage.runs import RunDirectory
+    from dpubench.studies.packaged import PackagedStudy
 
 
 @dataclass(frozen=True)
@@ -44,74 +40,8 @@ class Request:
     effect: float | None = None  #: the smallest slowdown against the other build that fails the run, as a share; None: a slowdown never fails it
 
 
-class Study(Protocol):
-    """A study: its plans, the code that runs them, and the terminal output and report of their runs.
-
-    Each study has its own type for an analysed run. Only the study's own functions look into it.
-    """
-
-    name: str
-    question: str
-    plan_model: type[StudyPlan]
-    #: Options of ``dpubench run`` that this study accepts and that are not plan keys: ``--engine-dir``, ``--device``, ``--against``.
-    run_options: frozenset[str]
-    #: Smallest change that counts in a comparison. `dpubench compare --min-effect` overrides it.
-    default_effect: str
-
-    @property
-    def writer(self) -> type[RunWriter]:
-        """Return the writer of its run directories."""
-
-    def drafts(self, plan: StudyPlan, where: Where, request: Request, opened: ExitStack) -> list[Draft]:
-        """Return what ``plan`` comes to on each of its targets. Targets stay open until ``opened`` closes. @raises UserError"""
-
-    def draft_again(self, plan: StudyPlan, where: Where, record: Mapping[str, Any], request: Request, opened: ExitStack) -> Draft:
-        """Return what is needed to continue the run of ``record`` (``run.json``). Its target stays open until ``opened`` closes. @raises UserError"""
-
-    def imports(self, files: Sequence[File]) -> Imported:
-        """Return what ``files`` hold, for ``dpubench import``. @raises UserError the study reads no results of others, or a file is wrong"""
-
-    def ended(self, runs: list[Any], ending: Ending) -> Told:
-        """Return the last lines of a run that was executed to its end, and its exit status."""
-
-    #: Names of its SQL views, besides its part of ``points``.
-    views: tuple[str, ...]
-
-    def view(self, name: str, runs: Sequence[KeptRun], reading: Reading) -> Any:
-        """Return one of its :attr:`views` over ``runs``, all of this study, for DuckDB. It reads each run inside ``reading()``. @raises UserError"""
-
-    def table(self, runs: Sequence[Any]) -> Any:
-        """Return the analysed ``runs`` as an Arrow table, one row per point."""
-
-    def summaries(self, path: Path, label: str = "") -> list[Any]:
-        """Return the run in ``path``, analysed: one summary per target. @raises UserError
-
-        ``label``: the label of the target, for a run that does not record it.
-        """
-
-    def only(self, runs: list[Any], names: Sequence[str]) -> list[Any]:
-        """Return ``runs`` with only the points of the operators or workloads in ``names``. @raises UserError with the nearest name"""
-
-    def show(self, runs: Sequence[Any]) -> str:
-        """Return ``runs`` as text for the terminal."""
-
-    def export(self, runs: Sequence[Any], form: Literal["csv", "json", "latex"]) -> str:
-        """Return the runs in ``form``, one record per point. @raises UserError for a form that the study does not have"""
-
-    def to_parquet(self, runs: Sequence[Any], path: Path) -> None:
-        """Write a Parquet file to ``path``, one row per point."""
-
-    def anonymous(self, runs: Sequence[Any]) -> list[Any]:
-        """Return copies of ``runs`` without data that identifies the machine or its owner."""
-
-    def compare(self, old: Sequence[Any], new: Sequence[Any] | None, effect: float, best: bool | None) -> list[Part]:
-        """Return the comparisons of ``new`` with ``old``, or those within ``old`` if ``new`` is None. ``best``: see ``dpubench compare``.
-
-        @raises UserError
-        """
-
-    def write_report(self, runs: list[Any], output: Path, baseline: str | None = None, pairing: str = "best") -> None:
-        """Write the HTML report to ``output``. @raises ValueError without runs or with an unknown baseline; OSError when it cannot be written"""
+#: A study: its plans, the code that runs them, and the terminal output and report of their runs.
+Study: TypeAlias = "PackagedStudy"
 
 
 class Part(NamedTuple):

@@ -30,18 +30,6 @@ class QueryError(UserError):
     """The SQL is wrong, or does more than read."""
 
 
-def runs_in(results: Path) -> list[Path]:
-    """Return the directories of runs and sets in ``results``, sorted by name and without links such as ``latest``.
-
-    A ``results`` that is itself a run is the only one.
-    """
-    if (results / "run.json").is_file():
-        return [results]
-    if not results.is_dir():
-        raise UserError(f"{results}: no such directory: name a run or a directory of runs")
-    return sorted(p for p in results.iterdir() if (p / "run.json").is_file() and not p.is_symlink())
-
-
 def query(run_dirs: Sequence[Path], sql: str, left_out: Callable[[str], None] | None = None) -> list[dict[str, Any]]:
     """Return the rows of ``sql`` over the runs in ``run_dirs``, and over every target's run of the sets among them.
 

@@ -24,27 +24,37 @@ class Process(Protocol):
     pid: int
 
     @property
-    def stdin_fd(self) -> int: ...
-    @property
-    def stdout_fd(self) -> int: ...
-    @property
-    def stderr_fd(self) -> int: ...
-    @property
     def output_ended(self) -> bool:
         """Return whether all of its standard output was read."""
 
-    # The descriptors serve to wait only: the data may be in frames of the target's own.
+    @property
+    def errors_ended(self) -> bool:
+        """Return whether all of its standard error was read."""
+
+    @property
+    def has_unread(self) -> bool:
+        """Return whether there is data to read that no descriptor announces."""
+
+    def set_nonblocking(self) -> None:
+        """Make its pipes non-blocking, so that the methods below never wait."""
+
+    def waits_for(self, *, sending: bool) -> Mapping[int, int]:
+        """Return the descriptors that announce data, with their events of poll(2). ``sending``: also those that announce room for input.
+
+        Processes may share descriptors, and the data may be in frames of the target's own: read with the methods below.
+        """
+
     def write(self, data: bytes) -> int:
-        """Give it input and return the number of bytes taken. @raises BlockingIOError: none now, wait for stdin_fd; OSError: none ever again"""
+        """Give it input and return the number of bytes taken. @raises BlockingIOError: none now; OSError: none ever again"""
 
     def close_stdin(self) -> None:
         """End its input. @raises as :meth:`write`"""
 
     def read_output(self) -> bytes:
-        """Return the data at stdout_fd, perhaps none. @raises BlockingIOError: nothing now"""
+        """Return what it wrote to standard output, perhaps nothing. @raises BlockingIOError: nothing now"""
 
     def read_errors(self) -> bytes:
-        """Return the data at stderr_fd; nothing at its end. @raises BlockingIOError: nothing now"""
+        """Return what it wrote to standard error; nothing at its end. @raises BlockingIOError: nothing now"""
 
     def poll(self) -> int | None:
         """Return the exit status (negative: the signal), or None while it runs."""
@@ -103,9 +113,21 @@ class Target(Protocol):
         """Release what :meth:`open` took."""
 
 
+def machine(target: Target) -> str:
+    """Return a key that targets on one machine share, as far as is known: all targets that are this machine, and all with one specification."""
+    return "" if target.is_here else target.spec
+
+
 def kinds() -> list[str]:
     """Return every kind of target, by name."""
     return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+
+def names() -> list[str]:
+    """Return the words that mean a target without further settings: the kinds, and the names of the registry. @raises UserError the file is wrong"""
+    from dpubench.targets import _registry
+
+    return [*kinds(), *_registry.load()]
 
 
 def kind_module(kind: str) -> Any:

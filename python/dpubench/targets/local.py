@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -34,36 +35,39 @@ class LocalProcess:
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
         self.pid = popen.pid
-        self.output_ended = False
+        self.output_ended = self.errors_ended = False
         assert popen.stdin is not None and popen.stdout is not None and popen.stderr is not None  # all three are PIPE
         self._stdin, self._stdout, self._stderr = popen.stdin, popen.stdout, popen.stderr
 
     @property
-    def stdin_fd(self) -> int:
-        return self._stdin.fileno()
+    def has_unread(self) -> bool:
+        return False
 
-    @property
-    def stdout_fd(self) -> int:
-        return self._stdout.fileno()
+    def set_nonblocking(self) -> None:
+        for stream in (self._stdin, self._stdout, self._stderr):
+            os.set_blocking(stream.fileno(), False)
 
-    @property
-    def stderr_fd(self) -> int:
-        return self._stderr.fileno()
+    def waits_for(self, *, sending: bool) -> Mapping[int, int]:
+        found = {} if self.output_ended else {self._stdout.fileno(): select.POLLIN}
+        found |= {} if self.errors_ended else {self._stderr.fileno(): select.POLLIN}
+        return found | ({self._stdin.fileno(): select.POLLOUT} if sending else {})
 
     def write(self, data: bytes) -> int:
-        return os.write(self.stdin_fd, data)
+        return os.write(self._stdin.fileno(), data)
 
     def close_stdin(self) -> None:
         with contextlib.suppress(OSError):
             self._stdin.close()
 
     def read_output(self) -> bytes:
-        data = os.read(self.stdout_fd, _READ_BYTES)
+        data = os.read(self._stdout.fileno(), _READ_BYTES)
         self.output_ended = not data
         return data
 
     def read_errors(self) -> bytes:
-        return os.read(self.stderr_fd, _READ_BYTES)
+        data = os.read(self._stderr.fileno(), _READ_BYTES)
+        self.errors_ended = not data
+        return data
 
     def poll(self) -> int | None:
         return self._popen.poll()

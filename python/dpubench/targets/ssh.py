@@ -13,8 +13,9 @@ from dpubench.bundles import cache as bundle_cache
 from dpubench.bundles.archive import ARCHITECTURES
 from dpubench.errors import EnvironmentFault, TargetLost, UserError
 from dpubench.remote import deploy, destination, scripts, trouble
-from dpubench.remote.agent import CONNECTION_FAILED, AgentFault, AgentProcess, Session, described, run_request
+from dpubench.remote.agent import AgentFault, Session, described
 from dpubench.remote.channel import Channel, Silence
+from dpubench.remote.programs import CONNECTION_FAILED, AgentProcess, Connection, run_request
 
 SUMMARY: Final = "a machine reached with ssh and the user's ssh configuration"
 EXAMPLES: Final = ("ssh://user@host",)
@@ -63,6 +64,7 @@ class SshTarget:
         self._probe = _Probe()
         self._digest = ""
         self._session: Session | None = None
+        self._programs: Connection | None = None
         self._description: dict[str, Any] = {}
         self._cache = ""
 
@@ -102,8 +104,11 @@ class SshTarget:
         return sorted(map(int, told["usable"]), key=lambda cpu: (cpu not in free, told["usable"].index(cpu)))
 
     def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> AgentProcess:
-        preamble = self._agent_preamble() + run_request(program, arguments, environment)
-        return AgentProcess(self._words(scripts.AGENT), preamble, self.name, self._explain)
+        request = run_request(self.name, program, arguments, environment)
+        # Programs that run at the same time share a connection.
+        if self._programs is None or not self._programs.is_open:
+            self._programs = Connection(self._words(scripts.AGENT), self._agent_preamble(), self.name, self._explain)
+        return self._programs.start(request)
 
     def place(self, files: Sequence[Path]) -> list[str]:
         wanted: list[dict[str, Any]] = [{"sha256": bundle_cache.sha256(f), "name": _name_there(f), "bytes": f.stat().st_size} for f in files]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-import selectors
+import select
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Final
 
@@ -29,6 +30,8 @@ _GOOD_STATUSES: Final = (0, 1, 4)
 #: Seconds to wait for the rest of standard error after a program ended by itself: a process that it started may hold the pipe open.
 _LAST_WORDS_S: Final = 2.0
 _WRITE_BYTES: Final = 1 << 16
+#: Longest wait in seconds before the programs are looked at again.
+_LONGEST_WAIT_S: Final = 1.0
 
 
 class WorkerFault(Exception):
@@ -116,7 +119,6 @@ class Worker:
         self._process = target.start(program, arguments, environment)
         self._parse = parse
         self._most_line_bytes = most_line_bytes
-        self._program = program
         self._stop = stop
         self._silence_s = silence_s
         self._limit_s = limit_s
@@ -127,26 +129,16 @@ class Worker:
         self._partial = bytearray()
         self._events: deque[Event] = deque()
         self._stderr = bytearray()
-        self._errors_open = True
-        self._ended = False
-        self._fault: WorkerFault | None = None
+        self._fault: WorkerFault | TargetLost | None = None
         self._second, self._in_second = 0, 0
         self._without_result = 0
-        self._selector = selectors.DefaultSelector()
-        self._stdin_fd = self._process.stdin_fd
-        for fd in (self._process.stdin_fd, self._process.stdout_fd, self._process.stderr_fd):
-            os.set_blocking(fd, False)
-        self._selector.register(self._process.stdout_fd, selectors.EVENT_READ, "stdout")
-        self._selector.register(self._process.stderr_fd, selectors.EVENT_READ, "stderr")
-        if stop is not None:
-            self._selector.register(stop.fileno(), selectors.EVENT_READ, "stop")
+        self._process.set_nonblocking()
 
     def __enter__(self) -> Worker:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self._process.kill()
-        self._selector.close()
         self._process.close()
 
     @property
@@ -170,15 +162,9 @@ class Worker:
             TargetLost: the connection to it broke.
             Interrupted: a stop was requested.
         """
-        while not self._events:
-            if self._fault is not None:
-                raise self._fault
-            if self._ended:
-                return self._finish()
-            self._wait()
-        if self._stop is not None:
-            self._stop.check()
-        return self._events.popleft()
+        while not self.has_news:
+            wait([self], [self], self._stop)
+        return self.take()
 
     def let_end(self, limit_s: float) -> None:
         """End the program's input, and give it ``limit_s`` seconds to end what it has started. A stop request does not cut this short."""
@@ -187,78 +173,108 @@ class Worker:
         with contextlib.suppress(OSError):
             self._process.close_stdin()
         given_up = time.monotonic() + limit_s
-        while not self._process.output_ended and (left := given_up - time.monotonic()) > 0:
-            for key, _ in self._selector.select(min(left, 0.1)):
-                with contextlib.suppress(BlockingIOError, OSError):
-                    if key.data == "stdout":
-                        self._process.read_output()
-                    elif key.data == "stderr":
-                        self._read_errors(key.fd)
+        while not self._process.output_ended and (left_s := given_up - time.monotonic()) > 0:
+            wait([self], [], None, left_s)
 
     def stderr_tail(self) -> str:
         """Return the last lines of the program's standard error."""
         lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
         return "\n".join(lines[-5:])
 
+    # --- for those that wait for several programs at once (workers/group.py)
+
+    @property
+    def has_news(self) -> bool:
+        """Return whether :meth:`take` has something to tell: an event, a fault, or the end of the output."""
+        return bool(self._events) or self._fault is not None or self._process.output_ended
+
+    def take(self) -> Event | None:
+        """Return the news, as :meth:`next_event` does, and raise the same. Call it when there are some."""
+        if self._events:
+            if self._stop is not None:
+                self._stop.check()
+            return self._events.popleft()
+        if self._fault is not None:
+            raise self._fault
+        return self._finish()
+
+    def fault(self) -> WorkerFault | TargetLost | None:
+        """Return the fault that the program is known to have, whether or not all of its events were taken. @raises Interrupted"""
+        if self._fault is None and self._process.output_ended and self._process.poll() is not None:
+            try:
+                self._finish()
+            except (WorkerFault, TargetLost) as fault:
+                self._fault = fault
+        return self._fault
+
+    def kill(self) -> None:
+        """Kill the program and all that it started, and wait until they are gone."""
+        self._process.kill()
+
     # --- below: the loop
 
-    def _wait(self) -> None:
-        now = time.monotonic()
-        left = min(self._heard + self._silence_s, self._started + self._limit_s) - now
-        ready = self._selector.select(min(max(left, 0.0), 1.0))
-        # Output that came while nobody listened (another worker was being read) counts: judge silence only when there is nothing to read.
-        if not ready and left <= 0:
-            self._process.kill()
-            if lost := self._process.lost():
-                raise TargetLost(lost)
-            if now >= self._started + self._limit_s:
-                raise WorkerFault(f"it was still running after its limit of {self._limit_s:.0f} s", "limit")
-            raise WorkerFault(f"it hung: no event for {self._silence_s:g} s", "hang")
-        for key, _ in ready:
-            if key.data == "stop":
-                assert self._stop is not None  # It is registered only with a stop request.
-                self._stop.check()
-            elif key.data == "stdin":
-                self._flush()
-            elif key.data == "stderr":
-                self._read_errors(key.fd)
-            else:
-                self._read_output(key.fd)
+    def _interests(self) -> Mapping[int, int]:
+        """Return the descriptors to wait for, with their events of poll(2)."""
+        return self._process.waits_for(sending=bool(self._to_send))
 
-    def _read_output(self, fd: int) -> None:
+    def _left_s(self, now: float) -> float:
+        """Return the seconds that are left until it counts as hung or as running too long."""
+        return min(self._heard + self._silence_s, self._started + self._limit_s) - now
+
+    def _advance(self) -> bool:
+        """Move the data that can be moved. Return whether the program said something."""
+        if self._to_send:
+            self._flush()
+        said_more = self._read_errors()
+        return self._read_output() or said_more
+
+    def _check_time(self, now: float, *, must_speak: bool) -> None:
+        """End a program that had nothing to say and whose time is over. ``must_speak``: whether somebody waits for it to say something."""
+        too_long = now >= self._started + self._limit_s
+        if self._fault is not None or not (too_long or (must_speak and now >= self._heard + self._silence_s)):
+            return
+        self._process.kill()
+        if lost := self._process.lost():
+            self._fault = TargetLost(lost)
+        elif too_long:
+            self._fault = WorkerFault(f"it was still running after its limit of {self._limit_s:.0f} s", "limit")
+        else:
+            self._fault = WorkerFault(f"it hung: no event for {self._silence_s:g} s", "hang")
+
+    def _check_end(self) -> None:
+        """Kill what a program left behind that ended and had nothing more to say: such a process may hold its output open."""
+        if not self._process.output_ended and self._process.poll() is not None:
+            self._process.kill()
+
+    def _read_output(self) -> bool:
+        if self._process.output_ended:
+            return False
         try:
             data = self._process.read_output()
         except BlockingIOError:
-            return
-        self._take(data)
-        if self._process.output_ended:
-            self._selector.unregister(fd)
-            self._ended = True
+            return False
+        self._take_in(data)
+        return True
 
-    def _read_errors(self, fd: int) -> None:
+    def _read_errors(self) -> bool:
+        if self._process.errors_ended:
+            return False
         try:
             data = self._process.read_errors()
         except BlockingIOError:
-            return
-        if not data:
-            self._selector.unregister(fd)
-            self._errors_open = False
+            return False
         self._stderr += data
         del self._stderr[:-STDERR_KEPT_BYTES]
+        return True
 
     def _rest_of_errors(self) -> None:
-        """Read standard error to its end, because over a connection it may arrive after the status."""
-        with contextlib.suppress(KeyError):  # A program that ended reads nothing more.
-            self._selector.unregister(self._stdin_fd)
+        """Read standard error to its end, because it may come after the output's end."""
+        self._to_send.clear()  # A program that ended reads nothing more.
         deadline = time.monotonic() + _LAST_WORDS_S
-        while self._errors_open and (left := deadline - time.monotonic()) > 0:
-            for key, _ in self._selector.select(left):
-                if key.data == "stderr":
-                    self._read_errors(key.fd)
-                elif self._stop is not None:
-                    self._stop.check()
+        while not self._process.errors_ended and (left_s := deadline - time.monotonic()) > 0:
+            wait([self], [], self._stop, left_s)
 
-    def _take(self, data: bytes) -> None:
+    def _take_in(self, data: bytes) -> None:
         if self._fault is not None or not data:
             return None
         *lines, rest = (bytes(self._partial) + data).split(b"\n") if b"\n" in data else [b""]
@@ -295,19 +311,14 @@ class Worker:
         try:
             while self._to_send:
                 del self._to_send[: self._process.write(bytes(self._to_send[:_WRITE_BYTES]))]
-            with contextlib.suppress(KeyError):
-                self._selector.unregister(self._stdin_fd)
             if self._close_after_sending and self._stdin_open:
                 self._process.close_stdin()
                 self._stdin_open = False
         except BlockingIOError:
-            with contextlib.suppress(KeyError):
-                self._selector.register(self._stdin_fd, selectors.EVENT_WRITE, "stdin")
+            pass
         except OSError:  # It closed its input or died: its events or its exit status tell more.
             self._to_send.clear()
             self._stdin_open = False
-            with contextlib.suppress(KeyError):
-                self._selector.unregister(self._stdin_fd)
             with contextlib.suppress(OSError):
                 self._process.close_stdin()
 
@@ -321,13 +332,13 @@ class Worker:
                 raise WorkerFault("it closed its output and did not end", "hang")
         if status not in _GOOD_STATUSES:
             self._rest_of_errors()
-        with contextlib.suppress(OSError):  # there is nothing now, or a last message of an agent
+        with contextlib.suppress(OSError):  # there is nothing now
             self._stderr += self._process.read_errors()
         if lost := self._process.lost():
             raise TargetLost(lost)
         if self._partial:
             self._rubbish("a line without an end")
-            assert self._fault is not None  # just set
+            assert isinstance(self._fault, WorkerFault)  # just set
             raise self._fault
         if status in _GOOD_STATUSES:
             return None
@@ -336,6 +347,36 @@ class Worker:
     def _said(self) -> str:
         tail = self.stderr_tail()
         return f"; it said: {tail}" if tail else ""
+
+
+def wait(workers: Sequence[Worker], awaited: Collection[Worker], stop: StopRequest | None, most_s: float = _LONGEST_WAIT_S) -> None:
+    """Wait until something happens at one of ``workers``, and move the data of all of them. A fault becomes news of its worker.
+
+    Args:
+        awaited: the workers that must speak: silence is held against these alone
+        most_s: the longest wait in seconds
+
+    Raises:
+        Interrupted: a stop was requested.
+    """
+    now = time.monotonic()
+    interests: dict[int, int] = {} if stop is None else {stop.fileno(): select.POLLIN}
+    for worker in workers:
+        for fd, events in worker._interests().items():  # several programs may share a connection's descriptors
+            interests[fd] = interests.get(fd, 0) | events
+    left_s = min([most_s, *(worker._left_s(now) for worker in awaited)])
+    is_here = any(worker._process.has_unread for worker in workers)
+    poll = select.poll()
+    for fd, events in interests.items():
+        poll.register(fd, events)
+    ready = dict(poll.poll(0 if is_here else math.ceil(1000 * max(left_s, 0.0))))
+    if stop is not None and stop.fileno() in ready:
+        stop.check()
+    # Output that came while nobody listened counts: judge the time of a program only when it had nothing to say.
+    for worker in workers:
+        if not worker._advance():
+            worker._check_time(now, must_speak=worker in awaited)
+            worker._check_end()
 
 
 def describe_status(status: int) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from dpubench.analysis import tables
+from dpubench.analysis.model import Comparison
 from dpubench.analysis.movement import Machine, null_of, qn
 from dpubench.studies.operators.comparison import compare, movement
 from dpubench.studies.operators.sensitivity import PRIOR_DEVIATION, slopes
@@ -62,7 +64,7 @@ def test_owners_count_not_points() -> None:
     assert null_of(changes[:20], np.zeros(20), many[:20]) is None
 
 
-def found(rows: list, verdict: str) -> list[int]:  # type: ignore[type-arg]
+def found(rows: Sequence[Comparison], verdict: str) -> list[int]:
     return [i for i, row in enumerate(rows) if row.verdict == verdict]
 
 

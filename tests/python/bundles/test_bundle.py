@@ -210,7 +210,7 @@ def test_sockets_of_af_xdp_have_their_program_where_no_libxdp_is(unpacked: Path,
     program = [f"/lib/{loader}", "--library-path", "/lib", "/lib/dpubench-server"]
     environment = BARE | {"RUNTIME_DIRECTORY": "/tmp"} | ({"LIBXDP_OBJECT_PATH": "/nowhere"} if elsewhere else {})
     with network.veth_pair(1518) as pair:
-        words = [*pair.server.prefix, "unshare", "--mount", "sh", "-c", enter, unpacked, *program]
+        words: list[str | Path] = [*pair.server.prefix, "unshare", "--mount", "sh", "-c", enter, unpacked, *program]
         given = served_on("af_xdp", {"interface": pair.server.interface})
         done = subprocess.run(words, input=given, capture_output=True, env=environment, timeout=60, check=False)
     events = [json.loads(line) for line in done.stdout.splitlines()]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import scripted_trials
 import typer
 from dpubench.analysis.model import EMULATED
 from dpubench.cli.compare import compare
@@ -208,6 +209,117 @@ def test_fail_on_regression(results: Path) -> None:
 )
 def test_mistakes_are_named(results: Path, arguments: list[str], message: str) -> None:
     assert message in refused(results, *arguments)
+
+
+# --------------------------------------------------------------------------- figures of several studies
+
+
+@pytest.fixture(scope="module")
+def trials(results: Path) -> str:
+    """Write a run of study end-to-end beside the folder of runs; return its name there."""
+    scripted_trials.run_directory(results.parent / "trials", [[scripted_trials.trial(1e6, round_=i)] for i in range(6)])
+    return "../trials"
+
+
+def test_figures_of_runs_of_several_studies_are_one_table(results: Path, trials: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(call(results, "export", "old", trials, "set", "--figures", "--csv"))))
+    told = json.loads(call(results, "export", "old", trials, "set", "--figures", "--json"))["figures"]
+    assert [(r["study"], r["run"], r["point"], r["quantity"]) for r in rows] == [(f["study"], f["run"], f["point"], f["quantity"]) for f in told]
+    assert list(dict.fromkeys((r["study"], r["run"]) for r in rows))[:3] == [
+        ("operators", "old"),
+        ("end-to-end", "made-up"),
+        ("operators", "set@local"),
+    ]
+    one = list(csv.DictReader(io.StringIO(call(results, "export", "old", "--csv"))))
+    rates = [r for r in rows if r["run"] == "old" and r["quantity"] == "ops_per_s"]
+    assert [(r["point"], r["value"]) for r in rates] == [(r["id"], "" if r["failure"] else r["ops_per_s"]) for r in one]
+    assert {r["origin"] for r in rows if r["run"] == "set@qemu:aarch64"} == {"emulated"}
+    assert not any(r["value"] for r in rows if r["origin"] == "emulated" and r["unit"] in ("ns", "operations/s", "Gb/s", "Mops/s", "kops/s"))
+
+
+def test_anonymous_figures_give_each_target_one_name(results: Path, trials: str) -> None:
+    text = call(results, "export", "set", trials, "later", "--figures", "--csv", "--anonymous")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {r["target"] for r in rows} == {"local", "target-1", "target-2", "target-3"} and "bf2" not in text
+    assert {r["target"] for r in rows if r["run"].startswith("later@")} == {"local", "target-1"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["export", "old", "new", "--csv"], "2 runs: name one run, or export the figures of all with --figures"),
+        (["export", "old", "--figures", "--latex"], "--figures: choose --csv or --json"),
+        (["export", "old", "--figures"], "choose one of --csv"),
+    ],
+)
+def test_mistakes_of_figures_are_named(results: Path, arguments: list[str], message: str) -> None:
+    assert message in refused(results, *arguments)
+
+
+# --------------------------------------------------------------------------- runs of several studies
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the folders ``before`` and ``after``, with runs of studies operators and end-to-end; return their folder.
+
+    In both, run ``ops`` has the same name and ``trials-*`` is the only one of its study. Run ``more`` is in ``before`` alone. In ``after`` openssl's
+    sha256 is slower.
+    """
+    folder = tmp_path_factory.mktemp("sides")
+    slower = [replace(p, rate=p.rate * (0.7 if p.operator == "sha256" and p.engine == "openssl" else 1)) for p in POINTS]
+    for name, points, seed in (("before", POINTS, 1), ("after", slower, 2)):
+        write_run(folder / name / "ops", points, seed=seed, noise=QUIET)
+        trials = [[scripted_trials.trial(1e6, round_=i)] for i in range(6)]
+        scripted_trials.run_directory(folder / name / f"trials-{name}", trials)
+    write_run(folder / "before" / "more", POINTS[:2], seed=3, noise=QUIET)
+    return folder
+
+
+def compared(sides: Path, *arguments: str, status: int = 0) -> str:
+    return call(sides, "compare", str(sides / "before"), str(sides / "after"), *arguments, status=status)
+
+
+def test_runs_of_several_studies_are_compared_study_by_study(sides: Path) -> None:
+    told = json.loads(compared(sides, "--json"))
+    assert told["schema"] == "dpubench.comparison-set/1" and told["min_effects"] == {"operators": 0.03, "end-to-end": 0.03}
+    rows: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in told["rows"]:
+        rows.setdefault((row["study"], row["old_run"], row["new_run"]), []).append(row)
+    assert list(rows) == [("operators", "ops", "ops"), ("operators", "more", ""), ("end-to-end", "trials-before", "trials-after")]
+    assert len(rows["operators", "ops", "ops"]) >= len(POINTS) - 2 and "slower" in {r["verdict"] for r in rows["operators", "ops", "ops"]}
+    [alone] = rows["operators", "more", ""]
+    assert (alone["configuration"], alone["verdict"]) == ("every configuration", "not comparable")
+    assert alone["reason"] == f"{sides / 'after'} has other runs of study operators (ops): name two runs to compare them"
+    assert {m["study"] for m in told["machine"]} == {"operators"}
+    table = list(csv.DictReader(io.StringIO(compared(sides, "--csv"))))
+    assert [(r["study"], r["configuration"], r["verdict"]) for r in table] == [(r["study"], r["configuration"], r["verdict"]) for r in told["rows"]]
+    alone_again = json.loads(call(sides, "compare", str(sides / "before/ops"), str(sides / "after/ops"), "--json"))
+    assert [r | {"study": "operators", "old_run": "ops", "new_run": "ops"} for r in alone_again["rows"]] == rows["operators", "ops", "ops"]
+
+
+def test_each_comparison_of_several_is_titled_and_a_regression_of_one_fails(sides: Path) -> None:
+    text = compared(sides)
+    titles = [line for line in text.splitlines() if line.startswith("study ")]
+    against = "after/trials-after against before/trials-before"
+    assert titles == ["study operators: after/ops against before/ops", "study operators: before/more", f"study end-to-end: {against}"]
+    assert "not comparable  every configuration" in text and "name two runs to compare them" in text
+    compared(sides, "--fail-on", "regression", status=3)
+    assert "--best-engine: study end-to-end compares points with the same engines" in compared(sides, "--best-engine")
+
+
+def test_runs_without_a_partner_are_refused_with_every_reason(sides: Path) -> None:
+    told = refused(sides, "compare", str(sides / "before/ops"), str(sides / "after/trials-after"))
+    assert f"{sides / 'after/trials-after'} has no run of study operators" in told
+    assert f"{sides / 'before/ops'} has no run of study end-to-end: only runs of one study can be compared" in told
+    # A directory of runs alone: none of them has two builds or targets.
+    assert "measure with `dpubench run --against BUILD`" in refused(sides, "compare", str(sides / "before"), "--fail-on", "regression")
+
+
+def test_a_directory_of_runs_stands_for_all_of_them(sides: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(call(sides, "export", str(sides / "before"), "--figures", "--csv"))))
+    assert {(r["study"], r["run"]) for r in rows} == {("operators", "ops"), ("operators", "more"), ("end-to-end", "made-up")}
+    assert "name one run" in refused(sides, "export", str(sides / "before"), "--csv")
 
 
 # --------------------------------------------------------------------------- export

@@ -278,11 +278,11 @@ def test_a_file_that_may_not_be_read(real: RealBench) -> None:
         setpriv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
         if subprocess.run([*setpriv, "true"], capture_output=True, check=False).returncode != 0:
             pytest.skip("root reads every file, and setpriv cannot become somebody else")
-        given = {"schema": "dpubench.job/1", "seed": 1, "round": 0, "control": "auto", "inputs": {"capture": [str(path)]}, "cpus": [0],
+        inputs = {"capture": [str(path)], "routes4": [str(write(real, "good4.csv", ROUTES4))]}
+        given = {"schema": "dpubench.job/1", "seed": 1, "round": 0, "control": "auto", "inputs": inputs, "cpus": [0],
                  "window": {"min_ms": 1, "max_ms": 5, "min_bursts": 2, "threaded_min_ms": 5}, "cycles": 1, "canaries": False,
                  "time_limit_s": 60, "groups": [{"id": "g", "operator": "lpm", "params": {"stream": "capture", "ip_version": "4"},
                  "threads": 1, "burst": 32, "footprint": "resident", "points": [{"id": "p", "engine": "portable"}]}]}  # fmt: skip
-        given["inputs"]["routes4"] = [str(write(real, "good4.csv", ROUTES4))]  # type: ignore[index]
         for folder in (real.folder, *real.folder.parents):
             if folder.stat().st_uid == 0 and folder.stat().st_mode & 0o5 != 0o5 and "pytest" in str(folder):
                 folder.chmod(0o755)

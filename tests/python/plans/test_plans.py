@@ -11,6 +11,7 @@ from dpubench import studies
 from dpubench.errors import PlanError
 from dpubench.plans import quantities as q
 from dpubench.plans.load import parse_plan, plan_text, read_plan
+from dpubench.studies.operators.plan import Plan
 
 
 @pytest.mark.parametrize(
@@ -127,6 +128,7 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
 
 def test_paper_is_the_grid_of_figure_11() -> None:
     plan, _ = read_plan(studies.plan_path("operators", "paper"))
+    assert isinstance(plan, Plan)
     assert plan.sizes == [64, 128, 256, 512, 1024]
     assert plan.threads == [1, 2, 4, 6, 8, 12, 16]
 

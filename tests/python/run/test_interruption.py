@@ -200,7 +200,7 @@ def test_a_results_directory_that_cannot_be_written(bench: Bench) -> None:
     if os.geteuid() == 0:
         # Permissions do not stop root. A file in place of the directory does, and so does a file system that never takes writes.
         target.write_text("")
-        words = ("no directory", "cannot be written", "File exists")
+        words: tuple[str, ...] = ("no directory", "cannot be written", "File exists")
         done = bench("run", "--results", "/proc/dpubench", "--rounds", "1")
         assert done.returncode == 1, done.stderr
         assert "/proc/dpubench" in done.stderr and "Traceback" not in done.stderr

@@ -178,7 +178,8 @@ def test_a_limit_is_named_and_no_data_blamed(bench: Bench, limit: str, words: st
 
 def test_too_few_threads_are_told_before_libraries_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     """Root has no such limit, and the tests may run as root: here the third thread does not start."""
-    start, started = threading.Thread.start, []
+    start = threading.Thread.start
+    started: list[threading.Thread] = []
 
     def limited(thread: threading.Thread) -> None:
         if len(started) == 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +57,8 @@ def test_counts_come_from_results_and_phases() -> None:
     touched = {"accesses": 10, "misses": 1}
     phase = {**part, "itlb": touched, "dtlb": {"accesses": 33, "misses": 3}, "l1d": {"accesses": 33, "misses": 11}}
     tlbs = {"instruction": touched, "data": phase["dtlb"]}
-    result = {"contexts": [{**part, "phases": [phase, {**phase, "instructions": 40}]}], "tlbs": tlbs, "caches": {"d": phase["l1d"], "l2": {}}}
+    caches = {"d": phase["l1d"], "l2": {}}
+    result: dict[str, Any] = {"contexts": [{**part, "phases": [phase, {**phase, "instructions": 40}]}], "tlbs": tlbs, "caches": caches}
     whole = characteristics.of_result(result, "d")
     assert whole.characteristics() == pytest.approx((2, 0.1, 1 / 11, 1 / 3, 0.36, 0.14, 0.33))
     assert characteristics.of_phases(result["contexts"][0], 50) == [whole]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ import time
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import ROOT
@@ -161,8 +163,10 @@ def test_what_there_is_not_is_refused_by_name(tmp_path: Path, kernel: Kernel, me
         (0, "Segmentation fault (not really)\n", "the program printed a line that is not JSON"),
     ],
 )
-def test_a_kernel_that_goes_wrong_says_why_and_leaves_nothing(tmp_path: Path, case: int, events: object, message: str) -> None:
-    arm = arm_programs(tmp_path / "arm", case, events)  # type: ignore[arg-type]
+def test_a_kernel_that_goes_wrong_says_why_and_leaves_nothing(
+    tmp_path: Path, case: int, events: tuple[dict[str, Any], ...] | str, message: str
+) -> None:
+    arm = arm_programs(tmp_path / "arm", case, events)
     with pytest.raises(NotTraced) as caught:
         kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")
     assert message in str(caught.value)
@@ -213,7 +217,7 @@ print(kernels.trace(kernels.Kernel("crc", "portable", (("size", "64"),), message
 
 def in_a_process(bundle: Path, cache: Path, script: str = SCRIPT) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    command = [sys.executable, "-c", script, bundle, cache, _machine._PLACE]
+    command: list[str | Path] = [sys.executable, "-c", script, bundle, cache, _machine._PLACE]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True)
 
 
@@ -388,6 +392,6 @@ def test_a_trace_that_cannot_be_locked_is_an_error(tmp_path: Path, monkeypatch: 
     def refuse(_descriptor: int, _how: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(_cache.fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(EnvironmentFault, match=f"{folder}: this trace cannot be locked against removal by other processes: No locks available"):
         kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")

@@ -182,7 +182,8 @@ def test_simulations_that_differ_in_name_alone_are_simulated_once(two: tuple[Fil
     first, other = sims(two, 2)
     elsewhere = replace(first, id="elsewhere", contexts=(Context(Files(two[0].folder / ".." / "trace-loop", two[0].digest)),))
     found = run([first, replace(first, id="again"), elsewhere, other], stop, tmp_path)
-    assert [found[name].result["group"] for name in ("s0", "again", "elsewhere")] == ["s0", "again", "elsewhere"]  # type: ignore[index]
+    results = [found[name].result for name in ("s0", "again", "elsewhere")]
+    assert [result and result["group"] for result in results] == ["s0", "again", "elsewhere"]
     assert len(list(tmp_path.iterdir())) == 2
     with pytest.raises(UserError, match="two simulations of a sweep have the same name"):
         run([first, first], stop)

@@ -61,7 +61,7 @@ class Cluster:
     def wait_for(self, workers: int) -> None:
         import distributed
 
-        with distributed.Client(self.address, timeout=60, set_as_default=False) as client:
+        with distributed.Client(self.address, timeout=60, set_as_default=False) as client:  # type: ignore[no-untyped-call]  # the library has no types
             client.wait_for_workers(workers, timeout=60)
 
     def end(self) -> None:

@@ -164,6 +164,11 @@ def test_its_runs_are_compared(dpubench: Run) -> None:
     }
     assert all(abs(row["ratio"] - 0.8) < 0.02 for row in rows)
     dpubench("compare", "a", "b", "--fail-on", "regression", status=3)
+    figures = list(csv.DictReader(io.StringIO(dpubench("export", "a", "b", "--figures", "--csv").stdout)))
+    assert [(f["run"], f["point"], f["quantity"], f["unit"], f["better"], f["origin"]) for f in figures] == [
+        (run, thing, *quantity, "measured") for run in "ab" for thing in ("apples", "pears")
+        for quantity in (("things_per_s", "things/s", "more"), ("ns_per_thing", "ns", "less"))
+    ]  # fmt: skip
 
 
 def test_a_point_that_fails_leaves_the_others(dpubench: Run, tmp_path: Path) -> None:

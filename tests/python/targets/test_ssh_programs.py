@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from dpubench.errors import EnvironmentFault, TargetLost
 from dpubench.remote import agent, channel
+from dpubench.remote.programs import CONNECTION_FAILED
 from dpubench.targets.ssh import SshTarget
 from dpubench.workers.process import Worker, WorkerFault
 from sshd import LIMITS, Sshd, appears, cmdline, gone, running_under
@@ -64,8 +65,10 @@ def test_a_program_that_misbehaves_is_ended_there(sshd: Sshd, make: Callable[...
 def test_two_workers_at_once(sshd: Sshd, make: Callable[..., SshTarget]) -> None:
     target = make('echo \'{"event": "ready"}\'; cat >/dev/null\n')
     target.open()
+    target.close()
     with Worker(target, "dpubench-operators", [], **LIMITS) as one, Worker(target, "dpubench-operators", [], **LIMITS) as two:
         assert (one.next_event(), two.next_event()) == ({"event": "ready"}, {"event": "ready"})
+        assert one.pid == two.pid and len([pid for pid in sshd.sessions() if b"dpubench-agent" in cmdline(pid)]) == 3  # it and two supervisors
         one.send(b"", last=True)
         assert one.next_event() is None
         two.send(b"x", last=True)
@@ -122,11 +125,11 @@ def test_a_machine_that_does_not_even_let_a_worker_end(
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ("A....{}", "sent bytes that are not a frame:"),
-        ("\\101\\0\\0\\0\\002[]", "answer is not a JSON object"),
-        ("\\101\\0\\0\\0\\002{]", "answer is not JSON"),
-        ("\\101\\377\\377\\377\\377", "sent bytes that are not a frame:"),
-        ('\\106\\0\\0\\0\\026{"message":"\\033[31m"}', "."),
+        ("A......{}", "sent bytes that are not a frame:"),
+        ("\\101\\0\\0\\0\\0\\0\\002[]", "answer is not a JSON object"),
+        ("\\101\\0\\0\\0\\0\\0\\002{]", "answer is not JSON"),
+        ("\\101\\0\\0\\377\\377\\377\\377", "sent bytes that are not a frame:"),
+        ('\\106\\0\\0\\0\\0\\0\\026{"message":"\\033[31m"}', "."),
         ("", "the connection ended without a message"),
     ],
 )
@@ -135,11 +138,60 @@ def test_an_agent_that_is_none(sshd: Sshd, make: Callable[..., SshTarget], answe
     target.open()
     target.close()
     (there,) = (sshd.home / "bundles").iterdir()
-    (there / "agent").write_text(f"#!/bin/sh\nprintf '%s\\n' dpubench-agent/1\nprintf '{answer}'\n")
+    (there / "agent").write_text(f"#!/bin/sh\nprintf '%s\\n' dpubench-agent/2\nprintf '{answer}'\n")
     with pytest.raises(EnvironmentFault, match=says) as error:
         target.place([there / "agent"])
     assert str(error.value).isprintable()
     target.close()
+    assert gone(sshd)
+
+
+def test_an_agent_of_another_version(sshd: Sshd, make: Callable[..., SshTarget]) -> None:
+    target = make()
+    target.open()
+    target.close()
+    (there,) = (sshd.home / "bundles").iterdir()
+    (there / "agent").write_text("#!/bin/sh\nprintf '%s\\n' dpubench-agent/1\nexec cat >/dev/null\n")
+    says = "its agent speaks version 1 of the frames, and this dpubench version 2"
+    with pytest.raises(TargetLost, match=says):
+        target.place([there / "agent"])
+    with Worker(target, "dpubench-operators", [], **LIMITS) as worker, pytest.raises(TargetLost, match=says):
+        worker.next_event()
+    assert gone(sshd)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("\\117\\0\\002\\0\\0\\0\\0", "its agent speaks of an unknown program"),
+        ("\\124\\0\\001\\0\\0\\0\\004\\0\\0\\0\\001", "its agent took more input than was sent"),
+        ("\\124\\0\\001\\0\\0\\0\\001x", "its agent counts bytes in a frame of a wrong length"),
+        ('\\130\\0\\001\\0\\0\\0\\015{"status":-1}', "its agent did not say how a program ended"),
+        ('\\106\\0\\0\\0\\0\\0\\026{"message":"confused"}', "confused"),
+    ],
+)
+def test_an_agent_that_lies_about_a_program(sshd: Sshd, make: Callable[..., SshTarget], answer: str, says: str) -> None:
+    target = make()
+    target.open()
+    target.close()
+    (there,) = (sshd.home / "bundles").iterdir()
+    (there / "agent").write_text(f"#!/bin/sh\nprintf '%s\\n' dpubench-agent/2\nprintf '{answer}'\nexec cat >/dev/null\n")
+    with Worker(target, "dpubench-operators", [], **LIMITS) as worker, pytest.raises((TargetLost, WorkerFault), match=says):
+        worker.next_event()
+    assert gone(sshd)
+
+
+def test_an_agent_that_sends_more_than_was_asked_for(sshd: Sshd, make: Callable[..., SshTarget]) -> None:
+    target = make()
+    target.open()
+    target.close()
+    (there,) = (sshd.home / "bundles").iterdir()
+    flood = "while :; do printf '\\117\\0\\001\\0\\0\\100\\0'; head -c 16384 /dev/zero; done"
+    (there / "agent").write_text(f"#!/bin/sh\nprintf '%s\\n' dpubench-agent/2\n{flood}\n")
+    process = target.start("dpubench-operators", [])
+    assert process.wait(20.0) == CONNECTION_FAILED  # nobody reads its output, so that none of it counts as taken
+    assert "its agent sent more of a program's output than was asked for" in process.lost()
+    process.close()
     assert gone(sshd)
 
 

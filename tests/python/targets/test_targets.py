@@ -19,6 +19,7 @@ from dpubench.errors import UserError
 from dpubench.plans.load import parse_plan
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies.operators.draft import plan_for
+from dpubench.studies.operators.plan import Plan
 from dpubench.studies.operators.rounds import windows_of
 from dpubench.targets import EMULATED, RESTRICTED, _quota
 
@@ -58,8 +59,10 @@ def run_there(target: targets.Target, *words: str) -> str:
     process = target.start(path, words[1:])
     try:
         process.close_stdin()
-        with os.fdopen(os.dup(process.stdout_fd), encoding="utf-8") as out:
-            return out.read()
+        said = b""
+        while not process.output_ended:
+            said += process.read_output()
+        return said.decode()
     finally:
         process.kill()
         process.close()
@@ -115,6 +118,7 @@ def test_no_control_groups_is_a_reason(tmp_path: Path) -> None:
 
 def test_windows_outlast_many_portions_of_a_quota() -> None:
     plan, _ = parse_plan("window: {min: 3ms, max: 50ms}\n", "plan.yaml")
+    assert isinstance(plan, Plan)
     limited = plan_for(plan, targets.find("local:quota=50%"))
     assert limited.window.min == limited.window.max == _quota.PERIODS_IN_WINDOW * _quota.PERIOD_US / 1e6
     assert plan_for(plan, targets.find("local")).window == plan.window
@@ -122,6 +126,7 @@ def test_windows_outlast_many_portions_of_a_quota() -> None:
 
 def test_an_emulated_target_runs_every_engine_once() -> None:
     plan, _ = parse_plan("engines: best-and-reference\n", "plan.yaml")
+    assert isinstance(plan, Plan)
     emulated = plan_for(plan, targets.find("qemu:aarch64"))
     assert emulated.engines == "all" and emulated.rounds.max == emulated.cycles.max == 1
     assert emulated.target == ["qemu:aarch64"]
@@ -148,7 +153,9 @@ NAMES = ["local", f"local:cpus={CPUS[0]}"]
 
 
 def rounds(bench: Bench, name: str) -> list[dict[str, Any]]:
-    return list(bench.record(f"two/{RunDirectory(bench.results / 'two').member_of_target(name).path.relative_to(bench.results / 'two')}")["rounds"])
+    member = RunDirectory(bench.results / "two").member_of_target(name)
+    assert member is not None
+    return list(bench.record(str(member.path.relative_to(bench.results)))["rounds"])
 
 
 def test_two_targets_take_turns(bench: Bench) -> None:

@@ -18,7 +18,7 @@ WINDOW: dict[str, Any] = {
     "event": "window", "point": "p", "group": "g", "round": 0, "cycle": 1, "half": 0, "operations": 10, "elapsed_ns": 3e6,
     "in_bytes": 1, "out_bytes": 1, "rate_bytes": 1, "bursts": 3, "ghz": 2.5, "core_cycles": 7, "energy_uj": 1.5, "metrics": {"ratio": 2.0},
 }  # fmt: skip
-BAD = (None, -1, 0, 1, 1.5, True, "", "x", [], {}, {"a": "b"}, {"a": 1})
+BAD: tuple[Any, ...] = (None, -1, 0, 1, 1.5, True, "", "x", [], {}, {"a": "b"}, {"a": 1})
 
 
 @pytest.mark.parametrize("name", ["job", "event", "run", "run-set", "target"])

@@ -13,15 +13,11 @@ from dpubench.analysis.digits import significant
 from dpubench.analysis.export import Export, words
 from dpubench.analysis.formats import spread
 from dpubench.studies.cores import wording
+from dpubench.studies.cores.figures import COUNTS, RATES, line_name
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
 
 SCHEMA: Final = "dpubench.cores-export/1"
-_TEXT: Final = (
-    "id", "configuration", "kernel", "operators", "engines", "params", "frame", "model", "organisation", "variant", "settings", "sweeps",
-    "labels", "failure",
-)  # fmt: skip
-_BOOLEANS: Final = ("sampled", "composed", "converged", "cached")
 _COUNTS: Final = ("step", "unit_sets", "cores", "contexts", "messages", "instructions")
 
 
@@ -34,13 +30,12 @@ def record(point: PointSummary, _run: RunSummary) -> dict[str, Any]:
         "contexts": point.contexts, "clock_mhz": point.clock_mhz, "variant": point.variant, "settings": words(point.settings),
         "sweeps": ",".join(point.sweeps), "labels": "; ".join(point.labels), "sampled": point.sampled, "composed": point.composed,
         "converged": point.converged, "cached": point.cached, "messages": point.messages, "instructions": point.instructions,
-        "ipc": point.ipc, "instructions_per_message": point.instructions_per_message, "branch_share": point.branches,
-        "mispredicted_share": point.mispredicted, "unknown_share": point.unknown_share,
     }  # fmt: skip
-    for name in ("messages_per_s", "cycles_per_message", "line_gbps"):
-        row |= spread(name, getattr(point, name))
+    row |= {quantity.name: getattr(point, field) for quantity, field in COUNTS.items()}
+    for quantity in RATES:
+        row |= spread(quantity.name, getattr(point, quantity.name))
     for line in point.lines:
-        name = f"line_{wording.line_text(line.line_gbps).replace('/', 'p').replace(' ', '_')}"
+        name = line_name(line.line_gbps)
         cores = line.cores
         row |= {
             f"{name}_sustained": line.sustains, f"{name}_cores": cores.value if cores else None,
@@ -75,4 +70,4 @@ def _latex_row(point: PointSummary) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _BOOLEANS, _COUNTS, kept=("models", "target", "spec"))
+EXPORT: Final = Export(SCHEMA, record, to_latex, _COUNTS, kept=("models", "target", "spec"))

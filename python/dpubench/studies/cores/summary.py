@@ -11,16 +11,14 @@ from typing import Any
 
 from dpubench.analysis import statistics
 from dpubench.analysis.model import Interval, head_of
-from dpubench.errors import UserError
 from dpubench.plans.frames import IMIX, IMIX_SIZES
-from dpubench.plans.load import read_plan
-from dpubench.storage.runs import RUN_SET, RunDirectory
 from dpubench.studies.cores import claims, lines, variants
 from dpubench.studies.cores.expand import frame_bytes, sizes_of
 from dpubench.studies.cores.model import CacheUse, OnLine, PointSummary, RunSummary, Share, SweepInfo
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.modelled import outcomes, rates
 from dpubench.studies.modelled.models import info_of
+from dpubench.studies.single import analysed
 
 Row = Mapping[str, Any]
 #: Organisations whose steps are cores, simulated together on one chip.
@@ -29,16 +27,7 @@ _OF_CORES = ("described", "cmp")
 
 def summaries(path: Path) -> list[RunSummary]:
     """Return the run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
-    record = RunDirectory(path).record()
-    if record["schema"] == RUN_SET:
-        raise UserError(f"{path}: is a set of several runs, and a run of study cores is a single run")
-    plan, _ = read_plan(RunDirectory(path).plan_file)
-    if not isinstance(plan, Plan):
-        raise UserError(f"{path}: its plan is of study {plan.study}")
-    try:
-        return [_summary(record, plan, path)]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path / 'run.json'}: does not follow dpubench.run/1 of study cores ({error!r})") from error
+    return analysed(path, "cores", Plan, _summary)
 
 
 def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:

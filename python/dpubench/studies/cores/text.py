@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dpubench.analysis import tables
 from dpubench.analysis.digits import percent, significant
-from dpubench.analysis.tables import count, failure_line, section, table, warning_lines
+from dpubench.analysis.tables import count, section, table
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import Claim, PointSummary, RunSummary
 
 
 def show(runs: Sequence[RunSummary]) -> str:
     """Return ``runs`` as text: every point with its rate, the line it sustains and the cores that lines need; the claims; what is missing."""
-    return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
+    return tables.of_runs(runs, _shown)
 
 
 def _shown(run: RunSummary) -> list[str]:
     lines = [
-        f"{run.name} [{run.label}]: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
+        tables.title(run),
         f"models: {', '.join(f'{m.name} ({m.title}, {m.year})' for m in run.models)}; dpubench {run.version}",
         counts(run),
         f"all figures: {'; '.join(run.labels)}",
@@ -35,9 +36,7 @@ def _shown(run: RunSummary) -> list[str]:
     return [
         *lines,
         *section("Models compared with published figures", fits),
-        *section("Warnings", warning_lines(run.warnings)),
-        *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
-        *section("Left out", run.left_out),
+        *tables.troubles(run),
     ]
 
 

@@ -8,15 +8,11 @@ from typing import Any, Final
 from dpubench.analysis import formats
 from dpubench.analysis.export import Export, words
 from dpubench.studies.counts import wording
+from dpubench.studies.counts.figures import CYCLES, INSTRUCTIONS
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
 
 SCHEMA: Final = "dpubench.counts-export/1"
-_TEXT: Final = (
-    "id", "operator", "engine", "params", "footprint", "input_name", "input_sha256", "isa", "library", "architecture", "emulator",
-    "emulated_cpu", "verified", "model", "model_labels", "label", "failure",
-)  # fmt: skip
-_BOOLEANS: Final = ("exact",)
 _COUNTS: Final = ("burst", "operator_version", "operations", "counts", "instructions_min", "instructions_max", "in_bytes", "footprint_bytes")
 
 
@@ -27,10 +23,10 @@ def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
         "id": point.id, "operator": point.operator, "engine": point.engine, "params": words(point.params), "burst": point.burst,
         "footprint": point.footprint, "footprint_bytes": point.footprint_bytes, "operator_version": point.operator_version,
         "input_name": point.input_name, "input_sha256": point.input_sha256, "operations": point.operations if there else None,
-        "instructions_per_op": point.per_op if there else None, "exact": point.exact if there else None,
+        INSTRUCTIONS.name: point.per_op if there else None, "exact": point.exact if there else None,
         "counts": len(point.counts) if there else None, "instructions_min": min(point.counts, default=None),
         "instructions_max": max(point.counts, default=None), "spread": point.spread if there else None,
-        "modelled_cycles_per_op": point.cycles_per_op, "model": run.model, "model_labels": "; ".join(run.model_labels),
+        CYCLES.name: point.cycles_per_op, "model": run.model, "model_labels": "; ".join(run.model_labels),
         "in_bytes": point.in_bytes if there else None, "isa": str(point.path.get("isa", "")), "library": str(point.path.get("library", "")),
         "verified": str(point.verified.get("how", "")), "architecture": run.architecture, "emulator": run.emulator, "emulated_cpu": run.cpu,
         "label": run.label, "failure": point.failure,
@@ -49,4 +45,4 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     return "\n".join(lines) + "\n"
 
 
-EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _BOOLEANS, _COUNTS, kept=("models", "target", "spec"))
+EXPORT: Final = Export(SCHEMA, record, to_latex, _COUNTS, flags=("exact",), kept=("models", "target", "spec"))

@@ -7,26 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from dpubench.analysis.model import head_of
-from dpubench.errors import UserError
-from dpubench.plans.load import read_plan
-from dpubench.storage.runs import RUN_SET, RunDirectory
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.counts.plan import Plan
 from dpubench.studies.modelled import outcomes
+from dpubench.studies.single import analysed
 
 
 def summaries(path: Path) -> list[RunSummary]:
     """Return the run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
-    record = RunDirectory(path).record()
-    if record["schema"] == RUN_SET:
-        raise UserError(f"{path}: is a set of several runs, and a run of study counts is a single run")
-    plan, _ = read_plan(RunDirectory(path).plan_file)
-    if not isinstance(plan, Plan):
-        raise UserError(f"{path}: its plan is of study {plan.study}")
-    try:
-        return [_summary(record, plan, path)]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path / 'run.json'}: does not follow dpubench.run/1 of study counts ({error!r})") from error
+    return analysed(path, "counts", Plan, _summary)
 
 
 def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:

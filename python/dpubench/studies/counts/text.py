@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpubench.analysis.tables import failure_line, section, table, warning_lines
+from dpubench.analysis import tables
+from dpubench.analysis.tables import section, table
 from dpubench.studies.counts import wording
 from dpubench.studies.counts.model import PointSummary, RunSummary
 
@@ -14,12 +15,12 @@ FLUSH = (False, False, False, True, False, False)
 
 def show(runs: Sequence[RunSummary]) -> str:
     """Return ``runs`` as text: every point with its count, the engines that cannot be counted, the failures."""
-    return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
+    return tables.of_runs(runs, _shown)
 
 
 def _shown(run: RunSummary) -> list[str]:
     lines = [
-        f"{run.name} [{run.label}]: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
+        tables.title(run),
         f"{wording.how_text(run)}; {run.build_info.get('compiler', '')}; dpubench {run.version}",
         wording.counts_text(run),
     ]
@@ -31,9 +32,7 @@ def _shown(run: RunSummary) -> list[str]:
     return [
         *lines,
         *section("Not counted", [f"{engine} of {name}: {reason}" for name, engine, reason in run.not_counted]),
-        *section("Warnings", warning_lines(run.warnings)),
-        *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
-        *section("Left out", run.left_out),
+        *tables.troubles(run),
     ]
 
 

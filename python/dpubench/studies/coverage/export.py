@@ -15,14 +15,13 @@ from dpubench.analysis.formats import spread
 from dpubench.analysis.model import Interval
 from dpubench.simulation.characteristics import CHARACTERISTICS
 from dpubench.studies.coverage import wording
+from dpubench.studies.coverage.figures import SHARE_INSIDE
 from dpubench.studies.coverage.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
 
 SCHEMA: Final = "dpubench.coverage-export/1"
 #: Number of components whose coordinates are columns.
 _COMPONENTS: Final = 3
-_TEXT: Final = ("id", "kind", "name", "operators", "engine", "params", "model", "origin", "labels", "composition", "outside_by", "failure")
-_BOOLEANS: Final = ("sampled", "cached")
 _COUNTS: Final = ("message_bytes", "instructions", "inputs", "phases", "phases_inside", "phases_near")
 
 
@@ -47,7 +46,7 @@ def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
         "phases_inside": covered.inside if covered else None,
         "phases_near": covered.near if covered else None,
     }
-    row |= spread("share_inside", share)
+    row |= spread(SHARE_INSIDE.name, share)
     row |= {
         "median_distance_outside": formats.plain(covered.median_distance) if covered else None,
         "largest_distance_outside": formats.plain(covered.largest_distance) if covered else None,
@@ -85,4 +84,4 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     return "\n".join(lines) + "\n"
 
 
-EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _BOOLEANS, _COUNTS, kept=("models", "target", "spec"))
+EXPORT: Final = Export(SCHEMA, record, to_latex, _COUNTS, ("composition", "outside_by"), kept=("models", "target", "spec"))

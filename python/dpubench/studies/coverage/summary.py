@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis.model import Interval, Warning_, head_of
-from dpubench.errors import UserError
-from dpubench.plans.load import read_plan
 from dpubench.simulation.characteristics import CHARACTERISTICS, Counts, of_phases, of_result, total
-from dpubench.storage.runs import RUN_SET, RunDirectory
 from dpubench.studies.coverage import measure, wording
-from dpubench.studies.coverage.analysis import analysed
+from dpubench.studies.coverage.analysis import analysed as space_of
 from dpubench.studies.coverage.model import MEASURED, MODELLED, Counted, InputSummary, PointSummary, RunSummary, Space
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.modelled import outcomes, rates
 from dpubench.studies.modelled.models import info_of
 from dpubench.studies.modelled.plan import ALL
+from dpubench.studies.single import analysed
 
 Row = Mapping[str, Any]
 #: The last phase is dropped if it is shorter than this share of a phase: too few instructions for ratios.
@@ -27,16 +25,7 @@ LEAST_PHASE: Final = 0.5
 
 def summaries(path: Path) -> list[RunSummary]:
     """Return the run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
-    record = RunDirectory(path).record()
-    if record["schema"] == RUN_SET:
-        raise UserError(f"{path}: is a set of several runs, and a run of study coverage is a single run")
-    plan, _ = read_plan(RunDirectory(path).plan_file)
-    if not isinstance(plan, Plan):
-        raise UserError(f"{path}: its plan is of study {plan.study}")
-    try:
-        return [_summary(record, plan, path)]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path / 'run.json'}: does not follow dpubench.run/1 of study coverage ({error!r})") from error
+    return analysed(path, "coverage", Plan, _summary)
 
 
 def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
@@ -51,7 +40,7 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
     if not common and (label := record["target_info"]["label"]):
         common = [str(label)]
-    space = analysed(points, counted)
+    space = space_of(points, counted)
     results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
     run = RunSummary(
         **head_of(record, path), summary=plan.summary, models=[info_of(name, entry) for name, entry in record["models"].items()], points=points,

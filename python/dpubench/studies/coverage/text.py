@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from dpubench.analysis import tables
 from dpubench.analysis.digits import percent, significant
-from dpubench.analysis.tables import count, failure_line, section, table, warning_lines
+from dpubench.analysis.tables import count, table
 from dpubench.simulation.characteristics import CHARACTERISTICS, WORDS
 from dpubench.studies.coverage import wording
 from dpubench.studies.coverage.model import Composition, PointSummary, RunSummary, Space
@@ -20,12 +21,12 @@ SHORT: Final = {
 
 def show(runs: Sequence[RunSummary]) -> str:
     """Return ``runs`` as text: the answer, every point with its characteristics, the coverage, compositions, components, and what is missing."""
-    return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
+    return tables.of_runs(runs, _shown)
 
 
 def _shown(run: RunSummary) -> list[str]:
     lines = [
-        f"{run.name}{f' [{run.label}]' if run.label else ''}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
+        tables.title(run),
         f"on: {', '.join(f'{m.name} ({m.title}, {m.year})' for m in run.models) or 'this machine'}; dpubench {run.version}",
         counts(run),
         f"all figures: {'; '.join(run.labels)}",
@@ -39,9 +40,7 @@ def _shown(run: RunSummary) -> list[str]:
         lines += _space(run, run.space)
     return [
         *lines,
-        *section("Warnings", warning_lines(run.warnings)),
-        *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
-        *section("Left out", run.left_out),
+        *tables.troubles(run),
     ]
 
 

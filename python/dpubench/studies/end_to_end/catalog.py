@@ -66,11 +66,11 @@ def _entry(entries: Sequence[dict[str, Any]], name: str, what: str) -> dict[str,
 
 
 def read(target: Target, program: Path | None = None) -> DatapathCatalog:
-    """Return the catalog of the server's program on ``target``, which is this machine.
+    """Return the catalog of the server's program on ``target``.
 
     @raises UserError when the program is not there or does not speak the contract
     """
-    path = str(program or programs.server_program())
+    path = str(program or target.program(programs.SERVER))
     events = _ask(target, path, "--list")
     if events[0]["event"] != "hello" or "catalog" not in events[0]:
         raise EnvironmentFault(f"{path} --list: its first event holds no catalog: build program and package from one revision")
@@ -78,7 +78,7 @@ def read(target: Target, program: Path | None = None) -> DatapathCatalog:
 
 
 def check(target: Target, combinations: Iterable[Mapping[str, Any]], program: Path | None = None) -> list[Verdict]:
-    """Ask the server's program on ``target``, which is this machine, whether combinations are possible; return a verdict on each.
+    """Ask the server's program on ``target`` whether combinations are possible; return a verdict on each.
 
     Args:
         combinations: each with ``workload``, ``params``, ``engines`` (stage -> engine), ``port`` (kind), ``cpus``, ``max_frame`` (bytes with FCS)
@@ -89,7 +89,7 @@ def check(target: Target, combinations: Iterable[Mapping[str, Any]], program: Pa
     asked = list(combinations)
     if not asked:
         return []
-    path = str(program or programs.server_program())
+    path = str(program or target.program(programs.SERVER))
     lines = b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in asked)
     event = next((e for e in _ask(target, path, "--check", lines) if e["event"] == "checked"), None)
     if event is None or len(event.get("combinations", ())) != len(asked):

@@ -26,11 +26,24 @@ _GOAL: Final = ("loss_ratio", "exceed_ratio", "last_trial_s", "duration_sum_s")
 
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
     """Return the comparison that :meth:`dpubench.studies.Study.compare` asks for. @raises UserError"""
-    if new is None:
-        raise UserError(f"{old[0].path}: a run of study end-to-end has one target and one build: name a second run")
     if best:
         raise UserError("--best-engine: study end-to-end compares points with the same engines: remove the option")
-    return [Part("", compare(old[0], new[0], effect))]
+    if new is None:
+        if len(old) < 2:
+            raise UserError(f"{old[0].path}: this run of study end-to-end has one target and one build: name a second run")
+        base = next((run for run in old if run.is_baseline), old[0])
+        return [_between_targets(base, run, effect) for run in old if run is not base]
+    if len(old) == len(new) == 1:
+        return [Part("", compare(old[0], new[0], effect))]
+    pairs = [(a, b) for a in old for b in new if a.target == b.target]
+    if not pairs:
+        raise UserError(f"{old[0].path}, {new[0].path}: have no target in common: name one of each, as NAME@TARGET")
+    return [Part(a.target, compare(a, b, effect)) for a, b in pairs]
+
+
+def _between_targets(base: RunSummary, run: RunSummary, effect: float) -> Part:
+    names = (f"the run on {base.target}", f"the run on {run.target}")
+    return Part(f"{run.target} against {base.target}", compare(base, run, effect, names), between_targets=True)
 
 
 def compare(old: RunSummary, new: RunSummary, effect: float, names: tuple[str, str] = ("the old run", "the new run")) -> list[Comparison]:

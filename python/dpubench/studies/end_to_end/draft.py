@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench import network, targets
-from dpubench.errors import PlanError, UserError
+from dpubench import network
+from dpubench.errors import UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where
 from dpubench.plans.quantities import spoken
@@ -18,14 +18,15 @@ from dpubench.run.listener import Listener
 from dpubench.run.record import Head, TargetInfo, check_same_machine
 from dpubench.run.work import Budget
 from dpubench.studies import Request
-from dpubench.studies.end_to_end import calibrate, catalog, ceiling, links, possible, selection, trials
+from dpubench.studies.end_to_end import calibrate, catalog, ceiling, links, places, possible, selection, trials
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.execute import ATTEMPTS, RESERVE, Run
 from dpubench.studies.end_to_end.expand import Configuration, Expansion, expand, link_end, max_frame
+from dpubench.studies.end_to_end.places import Places, of_target
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.studies.end_to_end.session import Setting
 from dpubench.studies.end_to_end.trials import TrialsWriter
-from dpubench.targets import Target
+from dpubench.targets import Target, machine
 from dpubench.workers.process import StopRequest
 
 WRITER: Final = TrialsWriter
@@ -43,11 +44,10 @@ class Draft(session.Draft):
     reserve = RESERVE
     plan: Plan
 
-    def __init__(self, plan: Plan, places: tuple[Target, Target], known: DatapathCatalog, expansion: Expansion) -> None:
-        """Describe a run of ``expansion`` on ``places`` (of client and server, and of the device)."""
-        self.plan, self.expansion, self._known = plan, expansion, known
-        self._server, self._device = places
-        self.target = TargetInfo(self._server.name, self._server.spec, self._server.label)
+    def __init__(self, plan: Plan, places: Places, known: DatapathCatalog, expansion: Expansion) -> None:
+        """Describe a run of ``expansion`` on ``places``. ``plan`` has one target, that of the server."""
+        self.plan, self.expansion, self._known, self._places = plan, expansion, known, places
+        self.target = _info(places.server)
         self._of_traffic = _inputs_of_traffic(plan)
 
     @property
@@ -75,6 +75,8 @@ class Draft(session.Draft):
             "loads": {frame: [load.record() for load in loads] for frame, loads in expansion.loads.items()}, "points": [],
             "selection": {"chosen": {}},
         }  # fmt: skip
+        if self._places.client is not self._places.server:
+            record["client"] = {"name": self._places.client.name, **_info(self._places.client).record()}
         for configuration in expansion.configurations:
             for load in expansion.loads[configuration.frame]:
                 point = f"{configuration.id}/{load.name}"
@@ -89,9 +91,9 @@ class Draft(session.Draft):
     def work(self, writer: TrialsWriter, record: dict[str, Any], files: Resolved, stop: StopRequest, display: Listener, budget: Budget) -> Run:
         for what in network.sweep():
             display.note(f"removed leftovers of a killed run: {what}")
-        server, device = self._server, self._device
-        huge_pages = {target.name: _huge_pages(self.plan, target) for target in (server, device)}
-        setting = Setting(server, server, device, stop, display, huge_pages, files.for_job(), self.plan.seed)
+        found = self._places
+        huge_pages = {target.name: _huge_pages(self.plan, found, target) for target in (found.client, found.server, found.device)}
+        setting = Setting(found, stop, display, huge_pages, files.for_job(), self.plan.seed)
         return Run(writer, self.plan, setting, record, budget, trials.read(writer.path))
 
     def described(self) -> dict[str, Any]:
@@ -133,46 +135,26 @@ class Draft(session.Draft):
 
 
 def drafts(plan: Plan, where: Where, request: Request, opened: contextlib.ExitStack) -> list[session.Draft]:
-    """Return what ``plan`` comes to. Its targets stay open until ``opened`` closes. @raises UserError"""
-    server, device = _opened(plan, where, opened)
-    known = catalog.read(server)
-    expansion = expand(plan, known, len(server.cpus()), where)
-    possible.settle(plan, expansion, where, lambda combinations: catalog.check(server, combinations))
-    _without_links(plan, expansion, remote=not device.is_here)
-    return [Draft(plan, (server, device), known, expansion)]
+    """Return what ``plan`` comes to on each of its targets. They stay open until ``opened`` closes. @raises UserError"""
+    return [_draft(of_target(plan, found.server.name), found, where, several=len(plan.target) > 1) for found in places.opened(plan, where, opened)]
+
+
+def _draft(plan: Plan, found: Places, where: Where, *, several: bool) -> Draft:
+    known = catalog.read(found.server)
+    expansion = expand(plan, known, len(found.server.cpus()), where, client_is_apart=found.client_is_apart)
+    possible.settle(plan, expansion, where, lambda combinations: catalog.check(found.server, combinations))
+    _without_links(plan, expansion, found, several=several)
+    return Draft(plan, found, known, expansion)
 
 
 def draft_again(plan: Plan, where: Where, record: Mapping[str, Any], request: Request, opened: contextlib.ExitStack) -> Draft:
     """Return what is needed to continue the run of ``record``. Its targets stay open until ``opened`` closes. @raises UserError"""
-    places = _opened(plan, where, opened)
-    return Draft(plan, places, catalog.read(places[0]), Expansion([], {}, []))
+    (found,) = places.opened(plan, where, opened)
+    return Draft(plan, found, catalog.read(found.server), Expansion([], {}, []))
 
 
-def _opened(plan: Plan, where: Where, opened: contextlib.ExitStack) -> tuple[Target, Target]:
-    """Return (target of client and server, target of the device), both open until ``opened`` closes. @raises UserError, PlanError"""
-    if len(plan.target) > 1:
-        raise PlanError(where.source, [where.problem("a run of study end-to-end has one target: name the other one as `device`", "target")])
-    server = targets.find(plan.target[0])
-    if not server.is_here:
-        raise PlanError(
-            where.source, [where.problem(f"the client runs on this machine: name {server.name} as `device` (--set device={server.name})", "target")]
-        )
-    device = server if plan.device == plan.target[0] else targets.find(plan.device)
-    for target in dict.fromkeys((server, device)):
-        if target.times_mean_nothing:
-            raise PlanError(
-                where.source, [where.problem(f"{target.name} is {target.label}: choose a target that packets can be sent through", "device")]
-            )
-        if reason := target.unavailable():
-            raise UserError(f"target {target.name}: {reason}")
-        opened.callback(target.close)
-        target.open()
-    if "all-device" in plan.placements and device.name == server.name:
-        text = "all-device needs a device that is not the host: --set device=TARGET (`dpubench list targets`)"
-        raise PlanError(where.source, [where.problem(text, "placements")])
-    if len(server.cpus()) < 2:
-        raise UserError(f"target {server.name}: a client and a server need a CPU each, but it has {len(server.cpus())}")
-    return server, device
+def _info(target: Target) -> TargetInfo:
+    return TargetInfo(target.name, target.spec, target.label)
 
 
 def _inputs_of_traffic(plan: Plan) -> set[str]:
@@ -183,15 +165,18 @@ def _inputs_of_traffic(plan: Plan) -> set[str]:
     return ({traffic.payload.source} & {"capture", "corpus"}) | ({"rules"} if traffic.payload.signature_share > 0 else set())
 
 
-def _without_links(plan: Plan, expansion: Expansion, *, remote: bool) -> None:
-    """Mark the configurations that no link can reach as unavailable."""
+def _without_links(plan: Plan, expansion: Expansion, found: Places, *, several: bool) -> None:
+    """Mark the configurations that no link can reach as unavailable. ``several``: whether the plan names several targets."""
     for configuration in expansion.configurations:
-        end = link_end(configuration.placement)
-        arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), end)
-        elsewhere = remote and configuration.placement == "all-device"
-        reason = links.unavailable(configuration.port, arguments, end, remote=elsewhere, max_frame=max_frame(plan, configuration))
-        if remote and configuration.placement == "split":
-            reason = reason or "memif joins the parts of a split and cannot reach another machine: --set device=local"
+        end, servers = link_end(configuration.placement), found.of_servers(configuration.placement)
+        arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), end, plan.target[0])
+        elsewhere = "" if found.client.is_here and servers[0].is_here else "cannot reach another machine"
+        if elsewhere and machine(found.client) == machine(servers[0]):
+            elsewhere = f"is made on this machine, but client and server are on {servers[0].name}"
+        key = plan.target[0] if several and end == "all-host" else end
+        reason = links.unavailable(configuration.port, arguments, key, elsewhere=elsewhere, max_frame=max_frame(plan, configuration))
+        if not all(server.is_here for server in servers) and configuration.placement == "split":
+            reason = reason or "memif joins the parts of a split, and only on this machine: --target local, --set device=local"
         configuration.unavailable = configuration.unavailable or reason
 
 
@@ -203,15 +188,14 @@ def _tell_unavailable(record: dict[str, Any], configuration: str, reason: str, *
         record["left_out"].append(f"{configuration}: {reason}")
 
 
-def _huge_pages(plan: Plan, target: Target) -> bool:
+def _huge_pages(plan: Plan, found: Places, target: Target) -> bool:
     """Return whether programs on ``target`` use huge pages. If the plan leaves it open, they do if there are enough for all of them."""
     if plan.memory.huge_pages != "auto":
         return plan.memory.huge_pages == "yes"
-    programs = 3 if "split" in plan.placements else 2
+    needed = found.programs_on(target, list(plan.placements)) * plan.memory.mb << 20
     if target.is_here:
-        return _free_huge_bytes() >= programs * plan.memory.mb << 20
-    free = sum(int(pages["bytes"]) * int(pages["free"]) for pages in target.describe()["huge_pages"])
-    return free >= plan.memory.mb << 20  # only a server runs there
+        return _free_huge_bytes() >= needed
+    return sum(int(pages["bytes"]) * int(pages["free"]) for pages in target.describe()["huge_pages"]) >= needed
 
 
 def _free_huge_bytes() -> int:

@@ -326,7 +326,8 @@ class Run(Work):
             entry["labels"] = [SHARED_CPUS]
         for side, hello in session.hellos.items():
             self.record["builds"][side] = {k: hello[k] for k in ("program", "version", "build")}
-            if side.startswith("server"):
+            # The record describes the machine of its target, which a device is not.
+            if side in ("server", "server 1") and self.setting.targets_of(configuration)[0] is self.setting.places.server:
                 self.record["machine"], self.record["build"] = hello["machine"], hello["build"]
 
     def _fault(self, configuration: Configuration, fault: SessionFault, at_work: Sequence[tuple[str, Load]]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from dpubench import targets
 from dpubench.errors import PlanError, Problem, nearest
 from dpubench.plans.frames import IMIX, mean_bytes
 from dpubench.plans.load import Where
@@ -137,13 +138,17 @@ def format_interval(seconds: float) -> str:
     return f"{seconds * 1e9:g}ns" if seconds < 1e-6 else format_duration(seconds)
 
 
-def expand(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Expansion:
+def expand(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where, *, client_is_apart: bool = False) -> Expansion:
     """Return the configurations that ``plan`` declares, with the null workload on every link, and their loads.
+
+    Args:
+        cpus: number of CPUs of the server's target
+        client_is_apart: whether the client needs none of them
 
     Raises:
         PlanError: the plan has problems that only the catalog shows; the error lists all of them.
     """
-    if problems := list(check(plan, catalog, cpus, where)):
+    if problems := list(check(plan, catalog, cpus, where, client_is_apart=client_is_apart)):
         raise PlanError(where.source, problems)
     frames = [str(frame) for frame in dict.fromkeys(plan.frame_sizes)]
     expansion = Expansion([], {frame: loads_of(plan, frame) for frame in frames}, plan.omissions)
@@ -165,8 +170,8 @@ def expand(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Exp
     return expansion
 
 
-def check(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Iterator[Problem]:
-    """Yield the problems of a plan that only the catalog shows."""
+def check(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where, *, client_is_apart: bool = False) -> Iterator[Problem]:
+    """Yield the problems of a plan that only the catalog shows. The arguments are those of :func:`expand`."""
     names, kinds = catalog.names(), [str(p["name"]) for p in catalog.ports]
     chosen = [catalog.workload(w.name) for w in plan.workloads if w.name in names]
     for i, workload in enumerate(plan.workloads):
@@ -179,7 +184,9 @@ def check(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Iter
     yield from _check_params(plan, catalog, chosen, where)
     yield from _check_engines(plan, chosen, where)
     for number in plan.server_cpus:
-        if number + 1 > cpus:
+        if client_is_apart and number > cpus:
+            yield where.problem(f"a server on {number} CPUs needs as many, but there are {cpus}", "server_cpus")
+        elif not client_is_apart and number + 1 > cpus:
             yield where.problem(f"a server on {number} CPUs and a client on one need {number + 1} CPUs, but there are {cpus}", "server_cpus")
     if "split" in plan.placements and not any(len(w["stages"]) > 1 for w in chosen):
         yield where.problem("no chosen workload has two stages to split: remove split, or add a workload with two stages", "placements")
@@ -192,17 +199,19 @@ def _check_port_arguments(plan: Plan, catalog: DatapathCatalog, kinds: list[str]
             continue
         arguments = [str(a["name"]) for a in catalog.port(kind)["arguments"]]
         known = [*arguments, *(f"{side}_{argument}" for side in SIDES for argument in arguments)]
+        # A plan for several targets can be run on one of them: arguments for the links of others may stay.
+        ends = list(dict.fromkeys([*LINK_ENDS, *plan.target, *targets.names()]))
         for name, value in given.items():
             at = ("port_arguments", kind, name)
             if name in LINK_ENDS and isinstance(value, str):
                 yield where.problem(f"{name} is a placement, not an argument: write port_arguments.{kind}.{name}.ARGUMENT", *at)
-            elif name in LINK_ENDS:
+            elif name in ends and not isinstance(value, str):
                 unknown = [inner for inner in value if inner not in known]
                 yield from (where.problem(f"port {kind} has no argument '{w}'{nearest(w, known)}", *at, w) for w in unknown)
             elif name == "split":
                 yield where.problem("split takes no arguments: its client's link uses those under all-host, and memif joins its parts", *at)
             elif not isinstance(value, str):
-                yield where.problem(f"unknown placement '{name}'{nearest(name, LINK_ENDS)}", *at)
+                yield where.problem(f"unknown placement or target '{name}'{nearest(name, ends)}", *at)
             elif name not in known:
                 yield where.problem(f"port {kind} has no argument '{name}'{nearest(name, [*known, *LINK_ENDS])}", *at)
 

@@ -13,18 +13,12 @@ from dpubench.analysis.export import Export, words
 from dpubench.analysis.formats import number, spread
 from dpubench.errors import UserError
 from dpubench.studies.end_to_end import wording
+from dpubench.studies.end_to_end.figures import LOSSES, RATES, cost_of, percentiles, times_of
 from dpubench.studies.end_to_end.model import PLACES, Percentiles, PointSummary, RunSummary
 
 SCHEMA: Final = "dpubench.end-to-end-export/1"
-_PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
-_TEXT: Final = (
-    "id", "workload", "params", "engines", "placement", "server_target", "device_target", "port", "port_driver", "frame", "traffic", "schedule",
-    "load", "load_kind", "not_converged", "timestamp_source", "latency_withheld", "server_cpu_withheld", "limit", "bounded_by", "labels", "failure",
-    "unavailable", "left_out", "floor",
-)  # fmt: skip
 
 
-_FLAGS: Final = ("is_virtual", "is_null", "converged")
 _COUNTS: Final = (
     "server_cpus", "rounds", "trials", "trials_valid", "trials_client_limited", "trials_stall_limited", "trials_server_limited", "rounds_valid",
     "rounds_client_limited", "rounds_stall_limited", "rounds_server_limited", "trials_tried_again", "trials_counted", "packets_due", "packets_lost",
@@ -55,13 +49,10 @@ def record(point: PointSummary, _run: RunSummary) -> dict[str, Any]:
     }  # fmt: skip
     for name in ("exceed_ratio", "first_trial_s", "last_trial_s", "duration_sum_s", "width"):
         row[f"required_{name}"] = getattr(point.required, name) if point.required is not None else None
-    for name in (
-        "throughput_pps", "throughput_gbps", "loss_ratio", "server_cpu_share", "server_application_share", "server_receive_work_share",
-        "server_cpu_ns_per_packet", "inserted_share",
-    ):  # fmt: skip
-        row |= spread(name, getattr(point, name))
-    for place in PLACES:
-        row |= spread(f"loss_{place}", point.loss_by_place.get(place))
+    for quantity in RATES:
+        row |= spread(quantity.name, getattr(point, quantity.name))
+    for quantity, place in zip(LOSSES, PLACES, strict=True):
+        row |= spread(quantity.name, point.loss_by_place.get(place))
     row |= _times("latency", point.latency) | _times("lag", point.lag) | {"timestamp_source": point.timestamp_source}
     row["latency_withheld"] = "; ".join(f"{name}: {why}" for name, why in point.latency_withheld.items())
     row |= {"latency_packets": point.latency_packets, "latency_packets_least": point.latency_packets_least} | _times("residence", point.residence)
@@ -71,14 +62,14 @@ def record(point: PointSummary, _run: RunSummary) -> dict[str, Any]:
     row |= {name: getattr(point, name) for name in ("duplicates", "reordered", "corrupted", "wrong", "flows_checked")}
     row |= {"server_cpu_withheld": point.server_cpu_withheld, "failure": point.failure, "unavailable": point.unavailable}
     for stage in point.stages:
-        row |= spread(f"stage_{stage.name}_ns_per_packet", stage.ns_per_packet)
+        row |= spread(cost_of(stage.name).name, stage.ns_per_packet)
     return row
 
 
 def _times(name: str, found: Percentiles | None) -> dict[str, float | None]:
     row: dict[str, float | None] = {}
-    for percentile in _PERCENTILES:
-        row |= spread(f"{name}_{percentile}_ns", getattr(found, percentile) if found is not None else None)
+    for quantity, interval in zip(times_of(name, name), percentiles(found), strict=True):
+        row |= spread(quantity.name, interval)
     return row
 
 
@@ -91,4 +82,4 @@ def _targets(run: RunSummary) -> list[str]:
     return [run.target, *(name for p in run.points for name in (p.server_target, p.device_target))]
 
 
-EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _FLAGS, _COUNTS, _targets)
+EXPORT: Final = Export(SCHEMA, record, to_latex, _COUNTS, targets=_targets)

@@ -47,43 +47,43 @@ def given_for(side: str, arguments: Mapping[str, str]) -> dict[str, str]:
     return common | {k.removeprefix(f"{side}_"): v for k, v in arguments.items() if k.startswith(f"{side}_")}
 
 
-def arguments_of(given: Mapping[str, str | Mapping[str, str]], end: str) -> dict[str, str]:
+def arguments_of(given: Mapping[str, str | Mapping[str, str]], *ends: str) -> dict[str, str]:
     """Return a link's arguments out of a plan's for its kind of port, each under the name of its side (``server_ring``, ``client_ring``).
 
-    Arguments under ``end`` (one of ``plan.LINK_ENDS``), the placement where the link ends, go before those for all placements.
+    Arguments under one of ``ends`` go before those for all links, and under a later one before those under an earlier one. They are the placement
+    where the link ends (one of ``plan.LINK_ENDS``) and the plan's target.
     """
     everywhere = {name: value for name, value in given.items() if isinstance(value, str)}
-    own = given.get(end, {})
-    layers = (everywhere, own if not isinstance(own, str) else {})
+    layers = [everywhere, *(own for own in (given.get(end, {}) for end in ends) if not isinstance(own, str))]
     return {f"{side}_{name}": value for side in SIDES for layer in layers for name, value in given_for(side, layer).items()}
 
 
-def unavailable(kind: str, arguments: Mapping[str, str], end: str, *, remote: bool, max_frame: int = 0) -> str:
+def unavailable(kind: str, arguments: Mapping[str, str], key: str, *, elsewhere: str = "", max_frame: int = 0) -> str:
     """Return why a link of ``kind`` cannot join a client and a server, with advice; empty if it can.
 
     Args:
-        end: placement where the link ends, one of ``plan.LINK_ENDS``
-        remote: whether the link ends at another machine
+        key: the key of a plan's arguments for such links, in advice
+        elsewhere: why the link cannot be made here, in words that follow "a port of kind X"; empty if both of its ends are on this machine
         max_frame: bytes of the longest frame, with FCS
     """
     if kind not in KINDS:
         return f"a port of kind {kind} does not join two programs: choose {', '.join(KINDS)}"
-    if remote and kind not in REACHING:
-        return f"a port of kind {kind} cannot reach another machine: choose {', '.join(REACHING)} (--set ports=KIND)"
+    if elsewhere and kind not in REACHING:
+        return f"a port of kind {kind} {elsewhere}: choose {', '.join(REACHING)} (--set ports=KIND)"
     lacking = [f"{side}_{word}" for side in SIDES for word in _address_words(kind) if not given_for(side, arguments).get(word)]
-    if lacking and _needs_addresses(kind, arguments, remote=remote):
-        what = "two cabled devices" if kind == "pci" else "the addresses of both ends"
-        example = "0000:03:00.0" if kind == "pci" else "ADDRESS"
-        return f"port {kind} needs {what}: --set port_arguments.{kind}.{end}.{lacking[0]}={example}"
+    if lacking and _needs_addresses(kind, arguments, is_here=not elsewhere):
+        what = {"pci": "two cabled devices", "socket": "the addresses of both ends"}.get(kind, "the interfaces of both ends")
+        example = {"pci": "0000:03:00.0", "socket": "ADDRESS:PORT"}.get(kind, "INTERFACE")
+        return f"port {kind} needs {what}: --set port_arguments.{kind}.{key}.{lacking[0]}={example}"
     if not lacking or kind in _OF_A_FILE:
         return ""
     return network.unavailable() or _too_large(kind, max_frame)
 
 
-def _needs_addresses(kind: str, arguments: Mapping[str, str], *, remote: bool) -> bool:
+def _needs_addresses(kind: str, arguments: Mapping[str, str], *, is_here: bool) -> bool:
     """Return whether a link must be given all its addresses: it ends elsewhere, it joins devices, or some of them were given."""
     some = any(given_for(side, arguments).get(word) for side in SIDES for word in _address_words(kind))
-    return kind not in _OF_A_FILE and (remote or kind == "pci" or some)
+    return kind not in _OF_A_FILE and (not is_here or kind == "pci" or some)
 
 
 def _address_words(kind: str) -> tuple[str, ...]:

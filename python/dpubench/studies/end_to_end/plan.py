@@ -14,6 +14,8 @@ from dpubench.plans.model import Duration, MeasuredPlan, Share, Strict, Word, li
 FLOOD: Final = "flood"
 RECORDED: Final = "recorded"
 MAX_BURST: Final = 256
+#: The target that is this machine.
+LOCAL: Final = "local"
 #: Placements that tell where the client's link ends. The link of a split ends at the same place as the link of all-host.
 LINK_ENDS: Final = ("all-host", "all-device")
 #: A trial of at least this length is one of RFC 2544.
@@ -233,10 +235,11 @@ class Plan(MeasuredPlan):
     #: engines of each stage: the default one, the best one (a short trial of each decides), all (one stage varied at a time), or those named
     engines: Literal["default", "best", "all"] | Words = "default"
     ports: Words = Field(default=["memif"])
-    #: kind -> argument -> value; under a placement (one of LINK_ENDS) the arguments of its links alone
+    #: kind -> argument -> value; under a placement (one of LINK_ENDS) or a target the arguments of its links alone
     port_arguments: dict[str, dict[str, Argument]] = Field(default_factory=dict)
     placements: Annotated[list[Literal["all-host", "all-device", "split"]], BeforeValidator(listed)] = Field(default=["all-host"])
-    device: Word = "local"  #: target of all-device, and of a split's second part
+    client: Word = LOCAL  #: target of the client; the server is on each ``target`` in turn
+    device: Word = LOCAL  #: target of all-device, and of a split's second part
     split: dict[str, Words] = Field(default_factory=dict)  #: workload -> stages of a split's first part; default: the first stage
     frame_sizes: Annotated[list[Frame], BeforeValidator(listed)] = Field(default=[64, 1518])
     traffic: Traffic = Field(default_factory=Traffic)

@@ -16,10 +16,12 @@ from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
 from dpubench.studies.end_to_end import links, server_cpu
 from dpubench.studies.end_to_end.expand import Configuration, link_end, max_frame, signature_share
+from dpubench.studies.end_to_end.places import Places
 from dpubench.studies.end_to_end.plan import Plan
-from dpubench.targets import Target
+from dpubench.targets import Target, machine
 from dpubench.workers.checks import parse_datapath_event
-from dpubench.workers.process import StopRequest, Worker, WorkerFault
+from dpubench.workers.group import Group, MemberFault
+from dpubench.workers.process import StopRequest
 
 SERVER_JOB: Final = "dpubench.server-job/1"
 TRAFFIC_JOB: Final = "dpubench.traffic-job/1"
@@ -28,6 +30,7 @@ PREPARING: Final = ("job", "inputs", "prepare", "ports", "frames")
 #: Time that a session of processes may take besides its trials, in seconds.
 _SESSION_S: Final = 600.0
 MAX_TRIAL: Final = 65_535
+_CLIENT: Final = "client"
 #: Value of a workload's parameter ``start`` with which its tables know the traffic's flows before a trial begins.
 PREFILLED: Final = "prefilled"
 #: Largest number of times that tables are filled before a trial is given up.
@@ -49,46 +52,45 @@ class SessionFault(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """The targets, inputs and options with which sessions are started."""
+    """The places, inputs and options with which sessions are started."""
 
-    client: Target
-    server: Target  #: target of all-host, and of a split's first part
-    device: Target  #: target of all-device, and of a split's second part
+    places: Places
     stop: StopRequest
     listener: Listener
     huge_pages: Mapping[str, bool]  #: target -> whether programs there use them
     inputs: Mapping[str, Sequence[str]]  #: kind -> files on this machine
     seed: int
 
+    @property
+    def client(self) -> Target:
+        return self.places.client
+
     def targets_of(self, configuration: Configuration) -> list[Target]:
         """Return the target of each server on the way."""
-        if configuration.placement == "split":
-            return [self.server, self.device]
-        return [self.device if configuration.placement == "all-device" else self.server]
+        return self.places.of_servers(configuration.placement)
 
-    def on_one_machine(self, configuration: Configuration) -> bool:
-        """Return whether its client and servers share a clock and a file system."""
+    def are_here(self, configuration: Configuration) -> bool:
+        """Return whether its client and servers are on this machine, and share its clock and its files with this process."""
         return all(t.is_here for t in (self.client, *self.targets_of(configuration)))
 
     def cpus_of(self, configuration: Configuration) -> tuple[int, list[list[int]], bool]:
         """Return the client's CPU, the CPUs of each server, and whether two programs share one.
 
-        On one machine the client gets the first CPU, and the first server gets the next ones. A second server gets CPUs that are left; if these are
-        too few, it shares those of the first server.
+        The client gets the first CPU of its target. Each server gets the first ones that are left on its machine; if these are too few, it shares
+        those of the server before.
         """
-        here = list(self.client.cpus())
-        free = {id(self.client): here[1:]}
         number, shared = configuration.server_cpus, False
+        client = self.client.cpus()[0]
+        taken = {(machine(self.client), client)}
         servers: list[list[int]] = []
         for target in self.targets_of(configuration):
-            key = next((id(t) for t in (self.client, self.server, self.device) if t.name == target.name and id(t) in free), id(target))
-            pool = free.setdefault(key, list(target.cpus()))
-            taken = pool[:number]
-            if len(taken) < number:
-                taken, shared = (servers[-1] if servers else list(target.cpus())[:number]), True
-            free[key] = pool[number:]
-            servers.append(taken)
-        return here[0], servers, shared
+            there = machine(target)
+            own = [cpu for cpu in target.cpus() if (there, cpu) not in taken][:number]
+            if len(own) < number:
+                own, shared = (servers[-1] if servers else target.cpus()[:number]), True
+            taken |= {(there, cpu) for cpu in own}
+            servers.append(own)
+        return client, servers, shared
 
 
 @dataclass
@@ -97,7 +99,7 @@ class Done:
 
     trial: dict[str, Any]
     served: list[dict[str, Any]]
-    checked: dict[str, Any] | None  #: None: the server runs elsewhere, and its notes are not here
+    checked: dict[str, Any] | None  #: None: client or server run elsewhere, and the server's notes are not here for the client
     cpu_withheld: str = ""  #: why the server's CPU time is not known
     prefill: dict[str, int] | None = None  #: ``flows`` of the traffic, flows ``known`` to the tables before the trial, their ``room``; None: empty
 
@@ -133,9 +135,8 @@ class Session:
         return max((int(p.get("queue_packets", 0)) for event in self.ready.values() for p in event["ports"]), default=0)
 
     def pids(self) -> dict[str, int]:
-        """Return, for each side, the number of its process on its target."""
-        servers = {_side(i, len(self._servers)): worker for i, worker in enumerate(self._servers)}
-        return {side: worker.pid for side, worker in {"client": self._client, **servers}.items()}
+        """Return, for each side, the number of its process here (of a remote one: of the connection to it)."""
+        return self._group.pids()
 
     @property
     def max_frame(self) -> int:
@@ -145,22 +146,22 @@ class Session:
     @property
     def _server_port(self) -> dict[str, Any]:
         """Return the port that faces the client, as its server has described it."""
-        described: dict[str, Any] = self.ready[_side(0, len(self._servers))]["ports"][0]
+        described: dict[str, Any] = self.ready[self._servers[0]]["ports"][0]
         return described
 
     # --- starting
 
     def _start(self) -> None:
         configuration, plan = self.configuration, self.plan
-        arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), link_end(configuration.placement))
+        arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), link_end(configuration.placement), plan.target[0])
         ends = self._stack.enter_context(links.joined(configuration.port, arguments, self.max_frame))
         self.ends = ends
         cpu, server_cpus, self._shares_cpus = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus
         self._folder = self._stack.enter_context(network.socket_folder())  # it holds the servers' dumps too, so that they are swept after a kill
+        self._group = self._stack.enter_context(Group(self.setting.stop))
         self._servers = self._start_servers(ends)
-        self._client = self._worker("client", self.setting.client, programs.TRAFFIC, ends.client_prefix, self._traffic_job(ends.client))
-        self._await_ready("client", self._client)
+        self._start_program(_CLIENT, self.setting.client, programs.TRAFFIC, ends.client_prefix, self._traffic_job(ends.client))
         self._receive_work: list[network.ReceiveWork] = []  # first the server's, then the client's
         self._no_receive_work = ""
         self._flows: int | None = None  # flows of the traffic, as the client counted them when it filled the tables
@@ -183,37 +184,32 @@ class Session:
             message = f"the interface {gone.interface} went down during trial {self.number}: the link was made anew, and both programs were restarted"
             self.warnings.append({"code": "link-down", "message": message})
 
-    def _start_servers(self, ends: links.Ends) -> list[Worker]:
+    def _start_servers(self, ends: links.Ends) -> list[str]:
         """Start the servers, the last one on the way first, since the side that waits for a peer must open its port first.
 
         Returns:
-            the servers in the order of the way
+            the sides of the servers in the order of the way
         """
         targets = self.setting.targets_of(self.configuration)
         ports = [[ends.server]]
         if len(targets) > 1:
             first, second = self._stack.enter_context(links.joined_servers())
             ports = [[ends.server, first], [second]]
-        found: list[Worker] = []
+        sides = [_side(i, len(targets)) for i in range(len(targets))]
         for i in reversed(range(len(targets))):
-            side = _side(i, len(targets))
             prefix = ends.server_prefix if i == 0 else []
-            worker = self._worker(side, targets[i], programs.SERVER, prefix, self._server_job(i, ports[i], targets[i]))
-            self._await_ready(side, worker)
-            found.insert(0, worker)
-        return found
+            self._start_program(sides[i], targets[i], programs.SERVER, prefix, self._server_job(i, ports[i], targets[i]))
+        return sides
 
-    def _worker(self, side: str, target: Target, program: str, prefix: Sequence[str], job: dict[str, Any]) -> Worker:
+    def _start_program(self, side: str, target: Target, program: str, prefix: Sequence[str], job: dict[str, Any]) -> None:
+        """Start the program of a side with its job, and wait until it is ready. @raises SessionFault"""
         words = [*prefix, target.program(program)]
         silence_s = self.plan.silence + self._longest_trial_s()
-        worker = self._stack.enter_context(
-            Worker(target, words[0], words[1:], stop=self.setting.stop, silence_s=silence_s, limit_s=self._limit_s() + 60, parse=parse_datapath_event)
-        )
-        worker.send(json.dumps(job, separators=(",", ":")).encode() + b"\n")
-        return worker
-
-    def _await_ready(self, side: str, worker: Worker) -> None:
-        self.ready[side] = self._await(side, worker, "ready", preparing=True)
+        self._group.start(
+            side, target, words[0], words[1:], silence_s=silence_s, limit_s=self._limit_s() + 60, parse=parse_datapath_event
+        )  # fmt: skip
+        self._send(side, job)
+        self.ready[side] = self._await(side, "ready", preparing=True)
 
     def _longest_trial_s(self) -> float:
         plan = self.plan
@@ -233,15 +229,20 @@ class Session:
 
     def _server_job(self, index: int, ports: list[dict[str, Any]], target: Target) -> dict[str, Any]:
         configuration = self.configuration
-        files = {k: list(v) for k, v in self.setting.inputs.items() if k in configuration.inputs and k != "capture"}
-        if not target.is_here:
-            with self.setting.stop.at_once():
-                files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
+        files = {k: v for k, v in self.setting.inputs.items() if k in configuration.inputs and k != "capture"}
         job = {
             "schema": SERVER_JOB, **self._common(target), "ports": ports, "cpus": self._server_cpus[index], "max_frame": self.max_frame,
-            "workload": {**self._workload(), "engines": configuration.engines}, "inputs": files, "cache_dir": target.cache_directory(),
+            "workload": {**self._workload(), "engines": configuration.engines}, "inputs": self._placed(target, files),
+            "cache_dir": target.cache_directory(),
         }  # fmt: skip
         return job | ({"stages": configuration.stages[index]} if configuration.stages[index] else {})
+
+    def _placed(self, target: Target, files: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+        """Return the paths of input files on ``target``, by kind; send those that it lacks."""
+        if target.is_here:
+            return {kind: list(paths) for kind, paths in files.items()}
+        with self.setting.stop.at_once():
+            return {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
 
     def _traffic_job(self, port: dict[str, Any]) -> dict[str, Any]:
         traffic, configuration = self.plan.traffic, self.configuration
@@ -258,7 +259,7 @@ class Session:
             "schema": TRAFFIC_JOB, **self._common(self.setting.client), "port": port, "cpu": self._client_cpu, "verify": self.plan.verify,
             "max_frame": self.max_frame,
             "traffic": model if traffic.source == "model" else capture, "workload": self._workload(),
-            "inputs": {kind: list(files) for kind, files in self.setting.inputs.items()}, "cache_dir": self.setting.client.cache_directory(),
+            "inputs": self._placed(self.setting.client, self.setting.inputs), "cache_dir": self.setting.client.cache_directory(),
         }  # fmt: skip
 
     # --- trials
@@ -282,7 +283,7 @@ class Session:
             spec["rate_pps"] = rate_pps
         if schedule == "burst":
             spec["burst_packets"] = plan.burst_packets
-        trial = self._ask("client", self._client, {"trial": spec}, "trial")
+        trial = self._ask(_CLIENT, {"trial": spec}, "trial")
         withheld = self._no_receive_work
         if self._receive_work:
             at_server, at_client = self._receive_work
@@ -312,7 +313,7 @@ class Session:
                 return found | {"flows": self._flows}
         for _ in range(_FILLS):
             self._begin_servers(duration_s)
-            filled = self._ask("client", self._client, {"fill": self.number}, "filled")
+            filled = self._ask(_CLIENT, {"fill": self.number}, "filled")
             self._flows = int(filled["flows"])
             found = self._begin_servers(duration_s, keep_flows=True)
             if knows(found, self._flows) or ages:
@@ -324,53 +325,59 @@ class Session:
         """Begin the trial of the next number. Return how many flows all servers' tables know, and how many they have room for."""
         self.number += 1
         found = {"known": 0, "room": 0}
-        for i, server in enumerate(self._servers):
+        for side in self._servers:
             command: dict[str, Any] = {"begin": self.number, "ramp_s": self.plan.trial.ramp, "duration_s": duration_s}
             if keep_flows:
                 command["keep_flows"] = True
-            if i == 0 and self._receive_work:
+            if side == self._servers[0] and self._receive_work:
                 command["receive_work"] = list(self._receive_work[0].threads)
-            begun = self._ask(_side(i, len(self._servers)), server, command, "begun")
+            begun = self._ask(side, command, "begun")
             for name in found:
                 found[name] += int(begun.get("flows", {}).get(name, 0))
         return found
 
     def _account(self, number: int) -> tuple[list[Event], Event | None]:
-        """Return the servers' accounts of a trial, and the client's check of them; None for the check if a server is on another machine."""
-        here = self.setting.on_one_machine(self.configuration)
+        """Return the servers' accounts of a trial, and the client's check of them; None for the check if a program is on another machine."""
+        here = self.setting.are_here(self.configuration)
         folders = [self._folder / f"{number}-{i}" for i in range(len(self._servers))]
         for folder in folders:
             folder.mkdir()
         served = [
-            self._ask(_side(i, len(folders)), server, {"collect": number} | ({"dump": str(folders[i])} if here else {}), "served")
-            for i, server in enumerate(self._servers)
+            self._ask(side, {"collect": number} | ({"dump": str(folder)} if here else {}), "served")
+            for side, folder in zip(self._servers, folders, strict=True)
         ]
-        for event, target in zip(served, self.setting.targets_of(self.configuration), strict=True):
-            if not target.is_here:
+        for event in served:
+            if not here:
                 event.pop("begun_ns", None)  # a time of another machine's clock is never set against the client's
         # The first server sees every packet come and go: packets that the second one lost never came back to it.
-        checked = self._ask("client", self._client, {"check": number, "dump": str(folders[0])}, "checked") if here else None
+        checked = self._ask(_CLIENT, {"check": number, "dump": str(folders[0])}, "checked") if here else None
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
         return served, checked
 
     def end(self) -> None:
         """End the programs in good order, so that a failure at the end is seen. @raises SessionFault"""
-        for side, worker in [("client", self._client), *((_side(i, len(self._servers)), w) for i, w in enumerate(self._servers))]:
-            worker.send(b'{"end":true}\n', last=True)
-            self._await(side, worker, "done")
+        for side in (_CLIENT, *self._servers):
+            self._send(side, {"end": True}, last=True)
+            self._await(side, "done")
 
-    def _ask(self, side: str, worker: Worker, command: dict[str, Any], answer: str) -> Event:
-        worker.send(json.dumps(command, separators=(",", ":")).encode() + b"\n")
-        event = self._await(side, worker, answer)
+    def _send(self, side: str, line: dict[str, Any], *, last: bool = False) -> None:
+        self._group.send(side, json.dumps(line, separators=(",", ":")).encode() + b"\n", last=last)
+
+    def _ask(self, side: str, command: dict[str, Any], answer: str) -> Event:
+        self._send(side, command)
+        event = self._await(side, answer)
         if "trial" in event and event["trial"] != self.number:
             raise SessionFault(side, "contract", f"answered trial {event['trial']} instead of {self.number}")
         return event
 
-    def _await(self, side: str, worker: Worker, kind: str, *, preparing: bool = False) -> Event:
-        """Return the next event of ``kind``. Pass it and all events before it to the listener. @raises SessionFault"""
+    def _await(self, side: str, kind: str, *, preparing: bool = False) -> Event:
+        """Return the next event of ``kind`` from ``side``. Pass it and all events before it to the listener.
+
+        @raises SessionFault a program failed, perhaps that of another side
+        """
         try:
-            while (event := worker.next_event()) is not None:
+            while (event := self._group.next_event(side)[1]) is not None:
                 self.setting.listener.event(event)
                 if event["event"] == kind:
                     return event
@@ -382,8 +389,8 @@ class Session:
                     raise SessionFault(side, event["phase"] if preparing else "trial", event["message"])
                 elif event["event"] != "progress":
                     raise SessionFault(side, "contract", f"sent {event['event']} instead of {kind}")
-        except WorkerFault as fault:
-            raise SessionFault(side, "start" if preparing else "trial", fault.reason) from None
+        except MemberFault as fault:
+            raise SessionFault(fault.name, "start" if preparing else "trial", fault.reason) from None
         raise SessionFault(side, "start" if preparing else "trial", f"ended before it sent {kind}")
 
 

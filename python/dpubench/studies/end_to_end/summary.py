@@ -17,9 +17,7 @@ from typing import Any, Final, cast
 from dpubench.analysis import statistics
 from dpubench.analysis.model import Interval, head_of
 from dpubench.analysis.warnings import of_the_run
-from dpubench.errors import UserError
-from dpubench.plans.load import read_plan
-from dpubench.storage.runs import RUN_SET, RunDirectory
+from dpubench.storage.runs import RunDirectory
 from dpubench.studies.end_to_end import convergence, lag, server_cpu, trials
 from dpubench.studies.end_to_end.ceiling import Ceiling
 from dpubench.studies.end_to_end.expand import Configuration, Load, link_end, signature_share
@@ -41,6 +39,7 @@ from dpubench.studies.end_to_end.model import (
 )
 from dpubench.studies.end_to_end.plan import RFC2544_TRIAL_S, Plan
 from dpubench.studies.end_to_end.pool import pooled
+from dpubench.studies.single import analysed
 
 TIMESTAMPS: Final = "client's clock, read once per burst"
 #: Limits of trials that say nothing of the server.
@@ -53,17 +52,13 @@ Row = dict[str, Any]
 
 
 def summaries(path: Path) -> list[RunSummary]:
-    """Return the analysed run in ``path``, whatever its status. @raises UserError when it is not readable"""
-    record = RunDirectory(path).record()
-    if record["schema"] == RUN_SET:
-        raise UserError(f"{path}: is a run of several targets: name a run of study end-to-end, which has one target")
-    plan, _ = read_plan(RunDirectory(path).plan_file)
-    if not isinstance(plan, Plan):
-        raise UserError(f"{path}: its plan belongs to study {plan.study}, not to end-to-end")
-    try:
-        return [_summary(record, plan, path)]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path / 'run.json'}: does not follow dpubench.run/1 of study end-to-end ({error!r})") from error
+    """Return the analysed run in ``path``, whatever its status: one summary for each target that began. @raises UserError it is not readable"""
+    found = RunDirectory(path)
+    baseline = found.record().get("baseline")
+    runs = [run for member in found.members() if member.run_file.is_file() for run in analysed(member.path, "end-to-end", Plan, _summary)]
+    for run in runs:
+        run.is_baseline = run.target == baseline
+    return runs
 
 
 def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
@@ -125,6 +120,8 @@ def _described(record: Mapping[str, Any], plan: Plan, entry: Mapping[str, Any], 
     trial_s = plan.search.last_trial if load.kind in _SEARCHES else plan.trial.duration
     labels = [VIRTUAL_LINK] if is_virtual else []
     labels += [SHORT_TRIALS] if trial_s < RFC2544_TRIAL_S else []
+    if client := record.get("client"):
+        labels.append(f"client on {client['name']}" + (f" ({client['label']})" if client["label"] else ""))
     on_device = configuration.placement == "all-device"
     return PointSummary(
         id=f"{configuration.id}/{load.name}", configuration=configuration.id, workload=configuration.workload, params=_params(configuration),

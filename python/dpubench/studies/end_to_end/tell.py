@@ -21,7 +21,8 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
     silent = sum(not wording.says_of_the_server(p) for p in run.points)
     unsure = sum(not p.converged for p in measured)
     head = [
-        f"{path.name}: {len(measured)} of {len(run.points)} points, {run.rounds} rounds, {run.trials} trials ({'; '.join(run.labels)})",
+        f"{path.name}{'' if run.target == 'local' else f' on {run.target}'}: {len(measured)} of {len(run.points)} points, {run.rounds} rounds, "
+        f"{run.trials} trials ({'; '.join(run.labels)})",
         f"{unsure} of {len(measured)} points did not reach ±{100 * run.precision_target:g} %; {silent} limited by the client or by stalls; "
         f"{len(record['failures'])} failures",
         *filter(None, [_trials(run)]),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dpubench.analysis import tables
 from dpubench.analysis.digits import significant
 from dpubench.analysis.model import Interval, Warning_
-from dpubench.analysis.tables import LOOSE, count, cpus_text, failure_line, loose_note, precision_text, section, table, warning_lines
+from dpubench.analysis.tables import LOOSE, count, loose_note, precision_text, table
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 
@@ -21,17 +22,13 @@ _COLUMNS = (
 
 def show(runs: Sequence[RunSummary]) -> str:
     """Return every point of every run with its throughput, loss, CPU share, latency and limits, and each run's warnings, failures and gaps."""
-    return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
+    return tables.of_runs(runs, _shown)
 
 
 def _shown(run: RunSummary) -> list[str]:
     lines = [
-        f"{run.name}{f' [{run.label}]' if run.label else ''}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
-        ", ".join(
-            filter(
-                None, [str(run.machine.get("cpu", "")), cpus_text(run.machine), str(run.build_info.get("compiler", "")), f"dpubench {run.version}"]
-            )
-        ),
+        tables.title(run),
+        tables.origin(run),
         _counts(run),
     ]
     shared = {key: value for key, value in _shared_settings(run).items() if value}
@@ -42,9 +39,7 @@ def _shown(run: RunSummary) -> list[str]:
         lines += ["", table([name for name, _ in _COLUMNS], rows, [right for _, right in _COLUMNS]), "", *_notes(run)]
     return [
         *lines,
-        *section("Warnings", warning_lines(_all_warnings(run))),
-        *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
-        *section("Left out", run.left_out),
+        *tables.troubles(run, _all_warnings(run)),
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dpubench.storage.runs import DamagedRunError, Event, RoundWriter, RunDirectory, RunWriter, read_ndjson, read_round, writing
+from dpubench.storage.runs import Event, RoundWriter, RunDirectory, RunWriter, writing
 from dpubench.studies.end_to_end import lag, server_cpu
 
 if TYPE_CHECKING:
@@ -149,26 +149,9 @@ class TrialsWriter(RunWriter):
 
 def read(path: Path) -> list[dict[str, Any]]:
     """Return every row of the run in ``path``, of whole and of unfinished rounds. @raises UserError when a round's file cannot be read"""
-    run = RunDirectory(path)
-    return _read(run, run.whole_rounds(), run.open_rounds())
+    return RunDirectory(path).rows(schema(), table)
 
 
 def read_calibration(path: Path) -> list[dict[str, Any]]:
     """Return the trials with which the run in ``path`` found the client's ceiling. @raises UserError when their file cannot be read"""
-    folder = path / CALIBRATION
-    return _read(RunDirectory(path), sorted(folder.glob("[0-9]*.parquet")), sorted(folder.glob("[0-9]*.ndjson")))
-
-
-def _read(run: RunDirectory, whole: list[Path], unfinished: list[Path]) -> list[dict[str, Any]]:
-    import pyarrow as pa
-
-    rows: list[dict[str, Any]] = []
-    try:
-        for file in whole:
-            rows += read_round(file, schema()).to_pylist()
-        for file in unfinished:
-            if not file.with_suffix(".parquet").exists():
-                rows += table(read_ndjson(file)).to_pylist()
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise DamagedRunError(f"{run.rounds_dir}: a round is damaged ({error}); move its file away to go on without it") from error
-    return rows
+    return RunDirectory(path).rows(schema(), table, path / CALIBRATION)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench import network
+from dpubench.analysis.model import Quantity
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where
 from dpubench.plans.quantities import format_bytes
@@ -24,7 +25,7 @@ from dpubench.studies.link.measure import Found, Pair, tools_of, unsuitable
 from dpubench.studies.link.plan import Plan
 from dpubench.studies.measured.draft import WRITER, MeasuredDraft  # noqa: F401  # as every study has it
 from dpubench.studies.measured.execute import MeasuredRun
-from dpubench.studies.measured.model import Point, Quantity
+from dpubench.studies.measured.model import Point
 from dpubench.studies.measured.rounds import FiguresWriter
 from dpubench.workers.process import StopRequest
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpubench.analysis import statistics
-from dpubench.analysis.model import Comparison
+from dpubench.analysis.model import Comparison, Quantity
 from dpubench.analysis.verdicts import Tested, judged, logs_of
 from dpubench.errors import UserError
 from dpubench.studies import Part
-from dpubench.studies.measured.model import PointSummary, Quantity, RunSummary
+from dpubench.studies.measured.model import PointSummary, RunSummary
 
 
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpubench.analysis.model import Quantity
 from dpubench.plans.model import MeasuredPlan
 from dpubench.plans.quantities import spoken
 from dpubench.run import record as records
 from dpubench.run import session
 from dpubench.run.record import Head, TargetInfo, check_same_machine
-from dpubench.studies.measured.model import Point, Quantity
+from dpubench.studies.measured.model import Point
 from dpubench.studies.measured.rounds import FiguresWriter
 
 WRITER = FiguresWriter

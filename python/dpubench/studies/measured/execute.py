@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Quantity
 from dpubench.plans.model import MeasuredPlan
 from dpubench.run.listener import Listener
 from dpubench.run.work import Budget, Work
 from dpubench.storage.runs import now_utc
 from dpubench.studies.measured import rounds
-from dpubench.studies.measured.model import Quantity
 from dpubench.studies.measured.rounds import FiguresWriter
 from dpubench.workers.process import StopRequest
 

@@ -39,5 +39,4 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     ])  # fmt: skip
 
 
-_TEXT: Final = ("study", "id", "target", "label", "params", "warnings", "unavailable", "failure")
-EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, ("converged",), ("rounds",), lambda run: (run.target,), ("label",))
+EXPORT: Final = Export(SCHEMA, record, to_latex, ("rounds",), targets=lambda run: (run.target,), kept=("label",))

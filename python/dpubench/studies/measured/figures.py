@@ -1,60 +1,21 @@
-"""Figures that a study of figures declares in the module ``figures`` of its folder (``FIGURES``): a quantity over a parameter."""
+"""The figures of a run of figures: the quantities that its record declares."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
-
-from dpubench.report.figures import triple
-from dpubench.studies.measured.model import PointSummary, RunSummary
+from dpubench.analysis.figures import of_point
+from dpubench.analysis.model import Figure
+from dpubench.studies.measured.model import RunSummary
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A quantity of some points over one of their parameters, with a line for every combination of the others."""
-
-    title: str
-    quantity: str
-    over: str  #: parameter of the horizontal axis: a line for numbers, bars for words
-    axis: str  #: words for that axis, with the unit
-    where: Mapping[str, str] = field(default_factory=dict)  #: parameters of the points that it shows
-
-    def shows(self, point: PointSummary) -> bool:
-        return self.over in point.parameters and self.quantity in point.figures and self.where.items() <= point.parameters.items()
-
-
-def declared(study: str) -> Sequence[Figure]:
-    """Return the figures that a study declares; none where its folder has no module ``figures``."""
-    name = f"dpubench.studies.{study.replace('-', '_')}.figures"
-    return importlib.import_module(name).FIGURES if importlib.util.find_spec(name) else []
-
-
-def drawn(run: RunSummary, figures: Sequence[Figure]) -> list[dict[str, Any]]:
-    """Return those of ``figures`` that have a point in ``run``, as data for the page."""
-    return [_drawn(run, figure, shown) for figure in figures if (shown := [p for p in run.points if figure.shows(p)])]
-
-
-def _drawn(run: RunSummary, figure: Figure, shown: Sequence[PointSummary]) -> dict[str, Any]:
-    quantity = next(q for q in run.quantities if q.name == figure.quantity)
-    varying = [name for name in shown[0].parameters if name != figure.over and len({p.parameters.get(name) for p in shown}) > 1]
-    lines: dict[str, list[dict[str, Any]]] = {}
-    for point in shown:
-        value, low, high = triple(point.figures[figure.quantity])
-        entry = {"x": point.parameters[figure.over], "value": value, "low": low, "high": high, "rough": not point.converged}
-        lines.setdefault(", ".join(f"{name} {point.parameters[name]}" for name in varying if name in point.parameters), []).append(entry)
-    return {
-        "title": figure.title, "axis": figure.axis, "quantity": f"{quantity.title}, {quantity.unit}", "better": quantity.better,
-        "fixed": ", ".join(f"{k} {v}" for k, v in shown[0].parameters.items() if k not in varying and k not in {figure.over, *figure.where}),
-        "numeric": all(_is_number(point.parameters[figure.over]) for point in shown),
-        "lines": [{"name": name, "points": points} for name, points in lines.items()],
-    }  # fmt: skip
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) > 0
-    except ValueError:
-        return False
+def figures(run: RunSummary) -> list[Figure]:
+    """Return the figures of every point of ``run``. Times of an emulated target mean nothing, so it has no intervals."""
+    emulated = run.origin == "emulated"
+    return [
+        figure
+        for point in run.points
+        for figure in of_point(
+            run, point.id, point.parameters, [(q, None if emulated else point.figures.get(q.name)) for q in run.quantities], origin=run.origin,
+            labels=[run.label], warnings=[w.code for w in point.warnings], failure=point.failure,
+            unavailable=point.unavailable or (run.label if emulated else ""),
+        )
+    ]  # fmt: skip

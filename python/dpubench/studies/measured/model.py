@@ -3,22 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from dpubench.analysis.model import AnalysedRun, Interval, Warning_
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A quantity that a study measures at every point."""
-
-    name: str  #: in files, such as ``calls_per_s``
-    title: str  #: in tables, such as ``system calls``
-    unit: str
-    better: Literal["more", "less"]
-
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
+from dpubench.analysis.model import AnalysedRun, Interval, Origin, Quantity, Warning_
 
 
 @dataclass(frozen=True)
@@ -55,3 +42,4 @@ class RunSummary(AnalysedRun):
     quantities: list[Quantity]  #: the first one that a point has decides when it is known well enough
     points: list[PointSummary]
     rounds: int
+    origin: Origin

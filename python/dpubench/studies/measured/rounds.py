@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dpubench.storage.runs import DamagedRunError, Event, RunDirectory, RunWriter, read_ndjson, read_round
+from dpubench.storage.runs import Event, RunDirectory, RunWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,16 +43,4 @@ class FiguresWriter(RunWriter):
 
 def read(path: Path) -> list[dict[str, Any]]:
     """Return every figure of the run in ``path``, of whole and of unfinished rounds. @raises UserError when a file cannot be read"""
-    import pyarrow as pa
-
-    run = RunDirectory(path)
-    rows: list[dict[str, Any]] = []
-    try:
-        for file in run.whole_rounds():
-            rows += read_round(file, schema()).to_pylist()
-        for file in run.open_rounds():
-            if not file.with_suffix(".parquet").exists():
-                rows += table(read_ndjson(file)).to_pylist()
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise DamagedRunError(f"{run.rounds_dir}: a round is damaged ({error}); move its file away to go on without it") from error
-    return rows
+    return RunDirectory(path).rows(schema(), table)

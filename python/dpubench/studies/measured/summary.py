@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from dpubench.analysis import statistics, warnings
-from dpubench.analysis.model import Warning_, head_of
+from dpubench.analysis.model import Origin, Quantity, Warning_, head_of, is_emulated, mapping
 from dpubench.storage.runs import DamagedRunError, RunDirectory
 from dpubench.studies.measured import rounds
-from dpubench.studies.measured.model import PointSummary, Quantity, RunSummary
+from dpubench.studies.measured.model import PointSummary, RunSummary
 
 
 def summaries(path: Path) -> list[RunSummary]:
@@ -33,7 +33,8 @@ def _summary(run: RunDirectory) -> RunSummary:
             point.warnings += told[point.id]
         of_the_whole = [w for w in head["warnings"] if w.point not in told]
         head["warnings"] = warnings.of_the_run([*of_the_whole, *(w for p in points for w in p.warnings)], points)
-        return RunSummary(**head, quantities=quantities, points=points, rounds=len(record["rounds"]))
+        origin: Origin = "emulated" if is_emulated(mapping(record, "target_info")) else record.get("origin", "measured")
+        return RunSummary(**head, quantities=quantities, points=points, rounds=len(record["rounds"]), origin=origin)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise DamagedRunError(f"{run.run_file}: does not follow dpubench.run/1 of a study of figures ({error!r})") from error
 

@@ -20,7 +20,7 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
     head += failure_lines(record["failures"][:2], FAILURE_LINES, path)
     tail = tail_lines(path, report, len(run.left_out))
     room = max(SUMMARY_LINES - len(head) - len(tail) - 2, 3)
-    lines = [line for found in text.tables(run) for line in _table(found)]
+    lines = [line for found in text.tables_of(run) for line in _table(found)]
     more = [f"... and {len(lines) - room} more lines: dpubench show {path}"] if len(lines) > room else []
     return [*head, *lines[:room], *more, *tail]
 

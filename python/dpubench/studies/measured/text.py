@@ -6,29 +6,26 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dpubench.analysis import tables
 from dpubench.analysis.digits import significant
 from dpubench.analysis.export import words
-from dpubench.analysis.model import Interval
-from dpubench.analysis.tables import count, cpus_text, failure_line, section, table, warning_lines
-from dpubench.studies.measured.model import PointSummary, Quantity, RunSummary
+from dpubench.analysis.model import Interval, Quantity
+from dpubench.analysis.tables import count, table
+from dpubench.studies.measured.model import PointSummary, RunSummary
 
 
 def show(runs: Sequence[RunSummary]) -> str:
     """Return ``runs`` as text: every point with its figures and their 95 % intervals, warnings, failures, and omissions."""
-    return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
+    return tables.of_runs(runs, _shown)
 
 
 def _shown(run: RunSummary) -> list[str]:
-    label = f" [{run.label}]" if run.label else ""
-    origin = [str(run.machine.get("cpu", "")), cpus_text(run.machine), str(run.build_info.get("compiler", "")), f"dpubench {run.version}"]
     return [
-        f"{run.name}{label}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
-        ", ".join(filter(None, origin)),
+        tables.title(run),
+        tables.origin(run),
         counts(run),
-        *(line for found in tables(run) for line in ["", *heading(found), points_table(found)]),
-        *section("Warnings", warning_lines(run.warnings)),
-        *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
-        *section("Left out", run.left_out),
+        *(line for found in tables_of(run) for line in ["", *heading(found), points_table(found)]),
+        *tables.troubles(run),
     ]
 
 
@@ -50,7 +47,7 @@ class PointsTable:
     quantities: Sequence[Quantity]  #: those that one of the points has, or could have
 
 
-def tables(run: RunSummary) -> list[PointsTable]:
+def tables_of(run: RunSummary) -> list[PointsTable]:
     """Return the points of ``run`` in tables: one for each value of their parameter ``test``, for studies whose points measure different things."""
     by_test: dict[str, list[PointSummary]] = {}
     for point in run.points:

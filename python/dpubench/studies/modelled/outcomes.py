@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dpubench.storage.runs import DamagedRunError, Event, RunDirectory, RunWriter, read_ndjson, read_round
+from dpubench.storage.runs import DamagedRunError, Event, RunDirectory, RunWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,20 +58,12 @@ class OutcomesWriter(RunWriter):
 
 def read(path: Path) -> dict[str, Event]:
     """Return the outcome of every configuration that has one, from finished and unfinished rounds. @raises UserError when a file cannot be read"""
-    import pyarrow as pa
-
     run = RunDirectory(path)
-    rows: list[dict[str, Any]] = []
-    try:
-        for file in run.whole_rounds():
-            rows += read_round(file, schema()).to_pylist()
-        for file in run.open_rounds():
-            if not file.with_suffix(".parquet").exists():
-                rows += table(read_ndjson(file)).to_pylist()
-        found = {}
-        for row in rows:
+    found = {}
+    for row in run.rows(schema(), table):
+        try:
             result = json.loads(row["result"]) if row["result"] else None
-            found[str(row["configuration"])] = kept(row["configuration"], result, row["failure"] or "", cached=bool(row["cached"]))
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise DamagedRunError(f"{run.rounds_dir}: a round is damaged ({error}); move its file away to go on without it") from error
+        except ValueError as error:
+            raise DamagedRunError(f"{run.rounds_dir}: a round is damaged ({error}); move its file away to go on without it") from error
+        found[str(row["configuration"])] = kept(row["configuration"], result, row["failure"] or "", cached=bool(row["cached"]))
     return found

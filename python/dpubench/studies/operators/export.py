@@ -15,6 +15,7 @@ from dpubench.analysis.digits import significant
 from dpubench.analysis.export import Export, words
 from dpubench.analysis.formats import latex, latex_comment, number, plain, spread
 from dpubench.analysis.model import Interval
+from dpubench.studies.operators.figures import INTERVALS
 from dpubench.studies.operators.model import PointSummary, RunSummary
 
 if TYPE_CHECKING:
@@ -22,63 +23,13 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "dpubench.export/1"
 SET_SCHEMA: Final = "dpubench.export-set/1"
-_INTERVALS: Final = (
-    "ops_per_s",
-    "ns_per_op",
-    "gbps",
-    "primary",
-    "cycles_per_op",
-    "energy_nj_per_op",
-    "canary_ratio",
-    "ratio_to_reference",
-    "ratio_to_next_best",
-)
-_TEXT: Final = (
-    "id",
-    "operator",
-    "engine",
-    "target",
-    "label",
-    "build",
-    "footprint",
-    "input_name",
-    "input_sha256",
-    "primary_unit",
-    "cycles_source",
-    "next_best",
-    "next_best_unmeasured",
-    "not_converged",
-    "touched_level",
-    "state_level",
-    "unavailable",
-    "failure",
-    "params",
-    "isa",
-    "library",
-    "driver",
-    "device",
-    "program",
-    "verified_how",
-    "warnings",
-)
-_FLAGS: Final = ("converged", "is_best", "is_hardware")
 _INTEGERS: Final = (
-    "operator_version",
-    "threads",
-    "burst",
-    "in_flight",
-    "rounds",
-    "windows",
-    "layouts",
-    "memory_bytes",
-    "footprint_bytes",
-    "touched_bytes",
-    "distinct_messages",
-    "distinct_keys",
-    "known_answers",
-    "compared",
-    "size_bytes",
-)
+    "operator_version", "threads", "burst", "in_flight", "rounds", "windows", "layouts", "memory_bytes", "footprint_bytes", "touched_bytes",
+    "distinct_messages", "distinct_keys", "known_answers", "compared", "size_bytes",
+)  # fmt: skip
+_OF_TABLES_AND_BUFFERS: Final = (
+    "build_ns", "memory_bytes", "footprint_bytes", "touched_bytes", "distinct_messages", "distinct_keys", "touched_level", "state_level",
+)  # fmt: skip
 
 
 # --------------------------------------------------------------------------- records
@@ -91,59 +42,26 @@ def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
 
 def _record(point: PointSummary, label: str) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "id": point.id,
-        "operator": point.operator,
-        "operator_version": point.operator_version,
-        "params": words(point.params),
-        "size_bytes": point.size_bytes,
-        "threads": point.threads,
-        "burst": point.burst,
-        "footprint": point.footprint,
-        "engine": point.engine,
-        "in_flight": point.jobs_in_flight,
-        "target": point.target,
-        "label": label,
-        "build": point.build,
-        "input_name": point.input_name,
-        "input_sha256": point.input_sha256,
-        "rounds": point.rounds,
-        "windows": point.windows,
-        "layouts": point.layouts,
-    }
-    for name in _INTERVALS:
-        row |= spread(name, getattr(point, name))
+        "id": point.id, "operator": point.operator, "operator_version": point.operator_version, "params": words(point.params),
+        "size_bytes": point.size_bytes, "threads": point.threads, "burst": point.burst, "footprint": point.footprint, "engine": point.engine,
+        "in_flight": point.jobs_in_flight, "target": point.target, "label": label, "build": point.build,
+    }  # fmt: skip
+    row |= {name: getattr(point, name) for name in ("input_name", "input_sha256", "rounds", "windows", "layouts")}
+    for quantity in INTERVALS:
+        row |= spread(quantity.name, getattr(point, quantity.name))
     row |= {
-        "primary_unit": point.primary_unit,
-        "cycles_source": point.cycles_source,
-        "precision": number(point.precision),
-        "converged": point.converged,
-        "not_converged": " ".join(point.not_converged),
-        "is_best": point.is_best,
-        "next_best": point.next_best,
+        "primary_unit": point.primary_unit, "cycles_source": point.cycles_source, "precision": number(point.precision), "converged": point.converged,
+        "not_converged": " ".join(point.not_converged), "is_best": point.is_best, "next_best": point.next_best,
         "next_best_unmeasured": " ".join(point.next_best_unmeasured),
-        "build_ns": point.build_ns,
-        "memory_bytes": point.memory_bytes,
-        "footprint_bytes": point.footprint_bytes,
-        "touched_bytes": point.touched_bytes,
-        "distinct_messages": point.distinct_messages,
-        "distinct_keys": point.distinct_keys,
-        "touched_level": point.touched_level,
-        "state_level": point.state_level,
-        "isa": str(point.path.get("isa", "")),
-        "library": str(point.path.get("library", "")),
-        "driver": str(point.path.get("driver", "")),
-        "device": str(point.path.get("device", "")),
-        "program": point.program,
-        "is_hardware": bool(point.path.get("is_hardware", False)),
-        "verified_how": str(point.verified.get("how", "")),
-        "known_answers": point.verified.get("known_answers"),
-        "compared": point.verified.get("compared"),
-        "unavailable": point.unavailable,
-        "failure": point.failure,
-        "warnings": " ".join(sorted({w.code for w in point.warnings})),
-        **spread("layout_share", point.layout_share),
+    }  # fmt: skip
+    row |= {name: getattr(point, name) for name in _OF_TABLES_AND_BUFFERS}
+    row |= {name: str(point.path.get(name, "")) for name in ("isa", "library", "driver", "device")}
+    row |= {
+        "program": point.program, "is_hardware": bool(point.path.get("is_hardware", False)), "verified_how": str(point.verified.get("how", "")),
+        "known_answers": point.verified.get("known_answers"), "compared": point.verified.get("compared"), "unavailable": point.unavailable,
+        "failure": point.failure, "warnings": " ".join(sorted({w.code for w in point.warnings})), **spread("layout_share", point.layout_share),
         "layout_deviation": point.layout_deviation,
-    }
+    }  # fmt: skip
     for name, interval in sorted(point.metrics.items()):
         row |= spread(f"metric_{name}", interval)
     return row
@@ -231,25 +149,23 @@ class _Export(Export):
         import pyarrow as pa
 
         rows = self.records(runs)
-        metrics = [name for name in (rows[0] if rows else {}) if name.startswith("metric_")]
-        columns = {name: pa.array([row.get(name) for row in rows], self._type(name, ())) for name in (*record_columns(), *metrics)}
+        example = _record(_NONE, "") | {name: None for name in (rows[0] if rows else {}) if name.startswith("metric_")}
+        columns = {name: pa.array([row.get(name) for row in rows], self._type(name, (value,))) for name, value in example.items()}
         described = [{f.name: plain(getattr(run, f.name)) for f in dataclasses.fields(run) if f.name != "points"} for run in runs]
         name, told = (SET_SCHEMA, described) if runs[0].run_set else (SCHEMA, described[0])
         return pa.table(columns).replace_schema_metadata({name: json.dumps(told, allow_nan=False)})
 
-    def anonymous(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
+    def anonymous(self, runs: Sequence[RunSummary], names: Sequence[str] | None = None) -> list[RunSummary]:
         """Return copies that identify nobody, without the addresses of devices."""
-        return [dataclasses.replace(copy, devices=[]) for copy in super().anonymous(runs)]
+        return [dataclasses.replace(copy, devices=[]) for copy in super().anonymous(runs, names)]
 
 
-def record_columns() -> tuple[str, ...]:
-    """Return the names of the columns that every record has."""
-    point = PointSummary("", "", {}, 1, 1, "", "", "", "", 1, "", "")
-    return tuple(_record(point, ""))
+#: A point without any result: its record has every column.
+_NONE: Final = PointSummary("", "", {}, 1, 1, "", "", "", "", 1, "", "")
 
 
 def _targets(run: RunSummary) -> list[str]:
     return [run.target, *(p.target for p in run.points)]
 
 
-EXPORT: Final = _Export(SCHEMA, record, to_latex, _TEXT, _FLAGS, _INTEGERS, _targets, ("label",))
+EXPORT: Final = _Export(SCHEMA, record, to_latex, _INTEGERS, targets=_targets, kept=("label",))

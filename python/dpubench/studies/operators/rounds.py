@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from dpubench.storage.runs import DamagedRunError, Event, RoundWriter, RunDirectory, RunWriter, read_ndjson, read_round
+from dpubench.storage.runs import Event, RoundWriter, RunDirectory, RunWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,21 +58,7 @@ def windows_of(run: RunDirectory) -> pa.Table:
 
 
 def tables_of_windows(run: RunDirectory, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield a table of ``columns`` of :func:`windows_schema` for each round. Without columns it has one nameless column, to count its rows.
-
-    Raises:
-        DamagedRunError, EnvironmentFault: as read_round
-    """
+    """Return a table of ``columns`` of :func:`windows_schema` for each round, see :meth:`dpubench.storage.runs.RunDirectory.tables`."""
     import pyarrow as pa
 
-    schema = pa.schema([windows_schema().field(name) for name in columns])
-    for file in run.whole_rounds():
-        yield read_round(file, schema)
-    for file in run.open_rounds():
-        # A crash between rename and removal leaves both files: the parquet file is the whole round.
-        if not file.with_suffix(".parquet").exists():
-            try:
-                found = windows_table(read_ndjson(file))
-            except (pa.ArrowException, AttributeError, TypeError, OverflowError) as error:
-                raise DamagedRunError(f"{file}: an unfinished round is damaged ({error}); move its file away to go on without it") from error
-            yield found.select(columns) if columns else pa.table({"": pa.nulls(found.num_rows)})
+    return run.tables(pa.schema([windows_schema().field(name) for name in columns]), windows_table)

@@ -10,6 +10,7 @@ from dpubench.studies.packaged import PackagedStudy
 
 if TYPE_CHECKING:
     from dpubench.plans.model import StudyPlan
+    from dpubench.report.frame import Section
     from dpubench.run.session import Ending, Told
     from dpubench.studies.operators.model import PointSummary
 
@@ -35,8 +36,9 @@ class Operators(PackagedStudy):
         told: Told = self._module("tell").ended(runs, ending)
         return told
 
-    def write_report(self, runs: list[Any], output: Path, baseline: str | None = None, pairing: str = "best") -> None:
-        self._module("report").write(runs, output, baseline, pairing)
+    def section(self, runs: list[Any], baseline: str | None = None, pairing: str = "best") -> Section:
+        found: Section = self._module("report").section(runs, baseline, pairing)
+        return found
 
 
 STUDY = Operators()

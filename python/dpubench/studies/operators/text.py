@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dpubench.analysis import statistics
+from dpubench.analysis import statistics, tables
 from dpubench.analysis.digits import percent, significant
 from dpubench.analysis.model import COUNTED, Interval
 from dpubench.analysis.naming import layout_text, parameters_text
-from dpubench.analysis.tables import LOOSE, count, cpus_text, failure_line, loose_note, precision_text, section, table, warning_lines
+from dpubench.analysis.tables import LOOSE, count, loose_note, precision_text, table
 from dpubench.analysis.verdicts import MIN_EFFECT
 from dpubench.studies.operators import comparison, layouts
 from dpubench.studies.operators.export import engine_text, verified_text
@@ -20,28 +20,21 @@ from dpubench.studies.operators.model import ENERGY, PointSummary, RunSummary
 
 def show(runs: Sequence[RunSummary]) -> str:
     """Return the text of a run, or of all its targets: its origin, every point with its interval, warnings, failures, and omissions."""
-    return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
+    return tables.of_runs(runs, _shown)
 
 
 def _shown(run: RunSummary) -> list[str]:
     kept = "; its measurements are kept" if run.points else ""
     lines = [
-        f"{run.name}{f' [{run.label}]' if run.label else ''}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
-        ", ".join(
-            filter(
-                None, [str(run.machine.get("cpu", "")), cpus_text(run.machine), str(run.build_info.get("compiler", "")), f"dpubench {run.version}"]
-            )
-        ),
+        tables.title(run),
+        tables.origin(run),
         *([f"the target was lost: {run.lost}{kept}; continue with `dpubench resume`"] if run.lost else []),
         _counts(run),
         *filter(None, [layouts.told(run)]),
     ]
     if run.points:
         lines += ["", _correctness_table(run) if run.times_mean_nothing else _points_table(run)]
-    lines += section("Warnings", warning_lines(run.all_warnings())) + section(
-        "Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]
-    )
-    return lines + section("Left out", run.left_out)
+    return lines + tables.troubles(run, run.all_warnings())
 
 
 def _counts(run: RunSummary) -> str:

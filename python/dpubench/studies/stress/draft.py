@@ -63,7 +63,7 @@ class Draft(MeasuredDraft):
     def _told(self) -> dict[str, Any]:
         classes = {name: self._known.classes.get(name, []) for name in dict.fromkeys(p.parameters["stressor"] for p in self.points)}
         as_root = [name for name in self._known.need_root if name in classes]
-        return described(self._known.version, self.instances, classes, imported=False, as_root=as_root)
+        return described(self._known.version, self.instances, classes, as_root)
 
     def check_same(self, path: Path, record: Mapping[str, Any]) -> None:
         super().check_same(path, record)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from dpubench.analysis.model import Quantity
 from dpubench.run.listener import Listener
 from dpubench.run.work import Budget
 from dpubench.storage.runs import TARGETS, RunDirectory
 from dpubench.studies.measured import rounds
 from dpubench.studies.measured.execute import MeasuredRun, PointFailed
-from dpubench.studies.measured.model import Quantity
 from dpubench.studies.measured.rounds import FiguresWriter
 from dpubench.studies.stress import stressng
 from dpubench.studies.stress.listing import NAME

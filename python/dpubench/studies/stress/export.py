@@ -21,7 +21,7 @@ def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
     rank = point.rank
     return measured.record(point, run) | {
         "stressor": point.stressor, "duration_s": point.duration_s, "classes": " ".join(point.classes), "stress_ng_version": run.stress_version,
-        "instances": run.instances, "imported": run.imported, "reference": run.reference, **spread("relative", point.relative),
+        "instances": run.instances, "origin": run.origin, "reference": run.reference, **spread("relative", point.relative),
         "rank": rank.value if rank else None, "rank_low": rank.low if rank else None, "rank_high": rank.high if rank else None,
         "ranked_targets": rank.of if rank else None, "missing_targets": rank.missing if rank else None, "too_noisy": point.too_noisy,
         "ranked_at_this_duration": point.is_final, "spared": point.spared,
@@ -55,10 +55,8 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     ])  # fmt: skip
 
 
-_TEXT: Final = (
-    "study", "id", "target", "label", "params", "warnings", "unavailable", "failure", "stressor", "classes", "stress_ng_version", "reference",
-    "spared",
-)  # fmt: skip
-_FLAGS: Final = ("converged", "imported", "too_noisy", "ranked_at_this_duration")
+_TEXT: Final = ("reference", "spared")  # the others are never empty in every record
 _COUNTS: Final = ("rounds", "instances", "rank", "rank_low", "rank_high", "ranked_targets", "missing_targets")
-EXPORT: Final = Export(SCHEMA, record, to_latex, _TEXT, _FLAGS, _COUNTS, lambda run: (run.target, run.reference), ("label", "stress_version"))
+EXPORT: Final = Export(
+    SCHEMA, record, to_latex, _COUNTS, _TEXT, targets=lambda run: (run.target, run.reference), kept=("label", "stress_version")
+)  # fmt: skip

@@ -91,7 +91,7 @@ def _member(platform: str, found: Sequence[_Repetition]) -> Member:
         "rounds": [
             {"number": n, "started": found[0].output.started, "elapsed_s": _elapsed(by_time, n), "whole": True} for n in range(len(events))
         ],
-        "stress_ng": described(versions[0], int(machine.get("cpus_online", 0)), of, imported=True),
+        "stress_ng": described(versions[0], int(machine.get("cpus_online", 0)), of),
         "started": next((r.output.started for r in found if r.output.started), "") or now_utc(), "warnings": _warnings(found, versions[0]),
     }  # fmt: skip
     files = list(dict.fromkeys(path for repetition in found for path in repetition.files))

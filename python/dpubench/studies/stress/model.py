@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from dpubench.analysis.model import Interval
+from dpubench.analysis.model import Interval, Quantity
 from dpubench.studies.measured import model as measured
-from dpubench.studies.measured.model import Quantity
 
 RATE: Final = "bogo_ops_per_s"
 CPU_TIME: Final = "cpu_us_per_bogo_op"
@@ -54,7 +53,6 @@ class RunSummary(measured.RunSummary):
     points: list[PointSummary]  # type: ignore[assignment]  # the study's own points
     stress_version: str
     instances: int  #: of each stressor; 0 if unknown
-    imported: bool
     wanted_reference: str = ""  #: reference target that the plan names; empty if it names none
     reference: str = ""  #: target that ``relative`` refers to; empty without one
     mixed_versions: bool = False  #: whether the plan insists on comparing versions

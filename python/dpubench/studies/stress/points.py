@@ -26,8 +26,8 @@ def point(stressor: str, seconds: float, unavailable: str = "") -> Point:
 
 
 def described(
-    version: str, instances: int, classes: Mapping[str, list[str]], *, imported: bool, as_root: Sequence[str] = ()
+    version: str, instances: int, classes: Mapping[str, list[str]], as_root: Sequence[str] = ()
 ) -> dict[str, Any]:  # fmt: skip
     """Return what ``run.json`` says of stress-ng: ``instances`` of each stressor, ``classes`` by stressor, the stressors that run ``as_root``."""
     told = {name: list(of) for name, of in classes.items()}
-    return {"version": version, "instances": instances, "classes": told, "imported": imported, "as_root": list(as_root)}
+    return {"version": version, "instances": instances, "classes": told, "as_root": list(as_root)}

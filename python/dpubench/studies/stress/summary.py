@@ -41,7 +41,7 @@ def _summary(found: MeasuredSummary) -> RunSummary:
         points = [_point(point, entries[point.id], classes) for point in found.points]
         return RunSummary(
             **{f.name: getattr(found, f.name) for f in fields(found) if f.name != "points"}, points=points, stress_version=str(told["version"]),
-            instances=int(told["instances"]), imported=bool(told["imported"]), wanted_reference=plan.reference, mixed_versions=plan.mixed_versions,
+            instances=int(told["instances"]), wanted_reference=plan.reference, mixed_versions=plan.mixed_versions,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedRunError(f"{directory.run_file}: does not follow dpubench.run/1 of study stress ({error!r})") from error

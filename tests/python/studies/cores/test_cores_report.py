@@ -16,6 +16,7 @@ from cores_fixtures import LINES, PAPER, SAMPLED, by_size, crashing, evil, ideal
 from dpubench.analysis import warnings
 from dpubench.analysis.model import Interval
 from dpubench.errors import UserError
+from dpubench.report import frame
 from dpubench.studies.cores import export, report, text, wording
 from dpubench.studies.cores.compare import compared
 from dpubench.studies.cores.model import CoresNeeded, PointSummary, RunSummary
@@ -53,7 +54,7 @@ def page_of(*runs: RunSummary, baseline: str | None = None) -> Page:
 
 
 def html(*runs: RunSummary) -> str:
-    return report.render(page_of(*runs))
+    return frame.render([report.section_of(page_of(*runs))])
 
 
 def rounded(interval: Interval | None) -> list[float | None]:

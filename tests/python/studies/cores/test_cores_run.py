@@ -19,9 +19,9 @@ from dpubench.errors import Interrupted, NothingRan, PlanError, UserError
 from dpubench.plans.load import Where, parse_plan
 from dpubench.run import session
 from dpubench.simulation import reads, simulator, sweep
-from dpubench.simulation.kernels import Kernel, NotTraced, Trace
+from dpubench.simulation.kernels import ArmPrograms, Kernel, NotTraced, Trace
 from dpubench.storage.runs import RunDirectory
-from dpubench.studies.cores import draft
+from dpubench.studies.cores import refused as refused_processors
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.cores.summary import summaries
 from dpubench.studies.modelled import execute, outcomes
@@ -77,7 +77,7 @@ def traced(loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
             else:
                 yield kernel, Trace(loop, kernel, "d" * 64, 1000, 1, 64_000, 16_000)
 
-    monkeypatch.setattr(draft.ArmPrograms, "found", Arm)
+    monkeypatch.setattr(ArmPrograms, "found", Arm)
     monkeypatch.setattr(execute, "trace_all", trace_all)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return failing
@@ -361,7 +361,7 @@ def test_a_failed_run_can_be_gone_on_with(traced: dict[str, str], tmp_path: Path
 def test_a_processor_that_the_simulator_refuses_is_a_failure_of_its_own(
     traced: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(draft.refused, "problems_of", lambda *_: [])  # the fault shows only in the simulation
+    monkeypatch.setattr(refused_processors, "problems_of", lambda *_: [])  # the fault shows only in the simulation
     text = SMALL.replace("sweeps:", "variants: {broken: {first_caches/ways: 0}}\nsweeps:") + "  - {name: b, variants: [broken], kernels: [lookup]}\n"
     assert run(tmp_path, text) == 1
     (failure,) = RunDirectory(tmp_path / "r").record()["failures"]

@@ -13,18 +13,19 @@ from typing import Any
 
 import pytest
 from arm_kernels import assemble
+from counts_fixtures import a_point, a_run
 from dpubench import programs, schemas, studies
 from dpubench.bundles import cache as bundle_cache
 from dpubench.cli.compare import compare as compare_command
 from dpubench.errors import Exit, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan, plan_text, read_plan
+from dpubench.report import frame
 from dpubench.run import session
 from dpubench.simulation import _capture, counts
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies import Request
 from dpubench.studies.counts import export, report, text
 from dpubench.studies.counts.compare import compare
-from dpubench.studies.counts.model import LABEL, PointSummary, RunSummary
 from dpubench.studies.counts.plan import Plan, words_from
 from dpubench.studies.counts.summary import summaries
 from dpubench.studies.query import query
@@ -253,26 +254,6 @@ def test_what_a_count_cannot_be_is_refused() -> None:
 # --------------------------------------------------------------------------- comparison
 
 
-def a_run(name: str, *points: PointSummary, **more: Any) -> RunSummary:
-    how = {
-        "architecture": "x86_64", "emulator": "qemu-x86_64 version 7.2.22 (Debian)", "cpu": "max", "model": "", "model_labels": [], "operators": {},
-        "not_counted": [("sha256/size=64/t1/b32/stream", "avx512", "the CPU lacks AVX-512F")],
-    }  # fmt: skip
-    return RunSummary(
-        name=name, path=f"/results/{name}", study="counts", plan="quick", status="complete", started="2026-01-01T10:00:00Z", finished="",
-        command="dpubench run operators --count", version="0.1.0", precision_target=0.05, machine={"host": "secret-host", "cpu": "a"},
-        build_info={"compiler": "gcc"}, inputs={"rules": {"name": "r", "sha256": "ab", "files": "/home/alice/r"}}, points=list(points), warnings=[],
-        failures=[], left_out=[], label=LABEL, **(how | more),
-    )  # fmt: skip
-
-
-def a_point(engine: str, *numbers: int, **more: Any) -> PointSummary:
-    return PointSummary(
-        f"sha256/size=64/t1/b32/stream/{engine}", "sha256", {"size": "64"}, 32, "stream", engine, 1, "random", "ab" * 32, 100, list(numbers), 6400,
-        {"isa": "avx2", "library": "OpenSSL 3.0"}, **more,
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(("new", "verdict"), [(100_000, "same"), (100_500, "same"), (100_501, "more"), (99_600, "same"), (99_502, "fewer")])
 def test_exact_counts_are_compared_exactly(new: int, verdict: str) -> None:
     [row] = compare(a_run("a", a_point("x", 100_000, 100_000)), a_run("b", a_point("x", new, new)), 0.005)
@@ -320,13 +301,13 @@ def test_what_did_other_work_is_not_compared(point: dict[str, Any], run: dict[st
 
 def test_no_word_of_a_time_stands_beside_a_count(tmp_path: Path) -> None:
     run = a_run("a", a_point("x", 12_345, 12_345), a_point("y", 100, 130, 110), a_point("z", failure="it crashed"))
-    page = report.render(report.build([run]))
+    page = frame.render([report.section([run])])
     shown = text.show([run])
     for told in (page.split("<main>")[1].split("</main>")[0], shown):
         assert "123.45" in told and "exact" in told and "differs by 26 % in 3 counts" in told and "it crashed" in told
         assert "the CPU lacks AVX-512F" in told
     assert "ops/s" not in shown and "ns" not in shown.replace("instructions", "").split()
-    report.write([run], tmp_path / "r.html")
+    frame.write([report.section([run])], tmp_path / "r.html")
     assert (tmp_path / "r.html").stat().st_size > 1000
 
 

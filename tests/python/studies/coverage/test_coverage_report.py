@@ -15,6 +15,7 @@ from coverage_fixtures import OPERATORS, PLAN, Mix, crashing, evil, run_of
 from dpubench.analysis import warnings
 from dpubench.analysis.model import Interval
 from dpubench.errors import UserError
+from dpubench.report import frame
 from dpubench.simulation.characteristics import CHARACTERISTICS
 from dpubench.studies.coverage import export, report, tell, text, wording
 from dpubench.studies.coverage.compare import compare, compared
@@ -53,7 +54,7 @@ def page_of(*runs: RunSummary, baseline: str | None = None) -> Page:
 
 
 def html(*runs: RunSummary) -> str:
-    return report.render(page_of(*runs))
+    return frame.render([report.section_of(page_of(*runs))])
 
 
 # --------------------------------------------------------------------------- the page
@@ -263,6 +264,6 @@ def test_a_sampled_run_is_the_same_as_itself_however_wide_its_intervals(whole_ru
 def test_points_of_one_operator_can_be_shown(whole_run: RunSummary) -> None:
     (only,) = STUDY.only([whole_run], ["md5"])
     assert [p.id for p in only.points] == ["operator/md5", "application/files", "application/packets"]
-    assert "md5" in text.show([only]) and report.render(page_of(only))
+    assert "md5" in text.show([only]) and frame.render([report.section_of(page_of(only))])
     with pytest.raises(UserError, match="--operator md6: the run has no such operator; did you mean 'md5'"):
         STUDY.only([whole_run], ["md6"])

@@ -20,10 +20,11 @@ from dpubench.plans.load import Where, parse_plan
 from dpubench.run import session
 from dpubench.simulation import applications as traced_programs
 from dpubench.simulation import hardware, sweep
-from dpubench.simulation.kernels import Kernel, NotTraced, Trace
+from dpubench.simulation.characteristics import Counts
+from dpubench.simulation.kernels import ArmPrograms, Kernel, NotTraced, Trace
 from dpubench.storage.runs import RunDirectory
-from dpubench.studies.coverage import draft, measure, text
 from dpubench.studies.coverage import execute as coverage_execute
+from dpubench.studies.coverage import measure, text
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.coverage.summary import summaries
 from dpubench.studies.modelled import execute
@@ -66,7 +67,7 @@ def traced(loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
             failed = failing.get(what.name)
             yield what, NotTraced(failed) if failed else traced_programs.ProgramTrace(loop, "d" * 64, what.label)
 
-    monkeypatch.setattr(draft.ArmPrograms, "found", Arm)
+    monkeypatch.setattr(ArmPrograms, "found", Arm)
     monkeypatch.setattr(traced_programs, "applications", lambda _arm: catalogs().applications)
     monkeypatch.setattr(traced_programs, "workloads", lambda _arm: catalogs().workloads)
     monkeypatch.setattr(execute, "trace_all", kernels)
@@ -315,7 +316,7 @@ def test_operators_are_measured_with_what_the_machine_counts(tmp_path: Path, mon
 
 
 def test_what_was_not_counted_is_missing_and_never_filled_in(tmp_path: Path) -> None:
-    counts = hardware.Counts(1000, 500, math.nan, math.nan, 300, 3, 300, 30, math.nan, 100, math.nan)
+    counts = Counts(1000, 500, math.nan, math.nan, 300, 3, 300, 30, math.nan, 100, math.nan)
     kept = json.loads(json.dumps(measure.event_of("x", counts)))
     back = dict(zip(("ipc", "itlb", "dtlb", "l1d", "integer", "branch", "accesses"), measure.counts_of(kept).characteristics(), strict=True))
     assert (back["ipc"], back["dtlb"], back["l1d"], back["branch"]) == (2, 0.01, 0.1, 0.1)
@@ -349,7 +350,8 @@ def test_a_scripted_space_follows_from_its_simulations(tmp_path: Path) -> None:
 
 
 def test_a_composition_finds_the_mixture_that_an_application_is(tmp_path: Path) -> None:
-    from coverage_fixtures import OPERATORS, Cell, Mix
+    from coverage_fixtures import OPERATORS, Mix
+    from dpubench.studies.coverage.expand import Cell
 
     def script(cell: Cell) -> list[Mix] | str:
         # A quarter of the instructions are look-ups, three quarters digests.

@@ -90,7 +90,7 @@ def problems(text: str) -> list[str]:
     ("text", "expected"),
     [
         ("rates: [2M]", "p.yaml:2: rates.0: '2M' is not a rate: write 2Mpps, 10Gb/s (of frames with FCS), flood or recorded"),
-        ("rates: [-1pps]", "p.yaml:2: rates.0: a rate must be above 0, not '-1pps'"),
+        ("rates: [-1pps]", "p.yaml:2: rates.0: a packet rate must be above 0, not '-1pps'"),
         ("rates: [recorded]", "p.yaml:1: rates: recorded needs a capture's own times: set traffic.source to capture"),
         ("frame_sizes: [63B]", "p.yaml:2: frame_sizes.0: a frame size must be from 64B to 9018B with FCS, or imix, not '63B'"),
         ("frame_sizes: [imx]", "p.yaml:2: frame_sizes.0: 'imx' is not a size"),
@@ -138,7 +138,7 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
         (["--set", "port_arguments.memif.rign=3"], "port memif has no argument 'rign'; did you mean 'ring'?"),
         (["--set", "port_arguments.memif.all-host.rign=3"], "port memif has no argument 'rign'; did you mean 'ring'?"),
         (["--set", "port_arguments.memif.all-host=3"], "all-host is a placement, not an argument: write port_arguments.memif.all-host.ARGUMENT"),
-        (["--set", "port_arguments.memif.all-hots.ring=3"], "unknown placement 'all-hots'; did you mean 'all-host'?"),
+        (["--set", "port_arguments.memif.all-hots.ring=3"], "unknown placement or target 'all-hots'; did you mean 'all-host'?"),
         (["--set", "port_arguments.memif.split.ring=3"], "split takes no arguments: its client's link uses those under all-host"),
         (["--engine", "hypercsan"], "no stage of the chosen workloads has the engine 'hypercsan'; did you mean 'hyperscan'?"),
         (["--param", "flow=3"], "no chosen workload has the parameter 'flow'; did you mean 'flows'?"),
@@ -150,7 +150,7 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
         (["--set", "rates"], "--set rates: write KEY=VALUE"),
         (["--set", "budget.x=1"], "--set budget.x: budget has no keys of its own"),
         (["--set", "workloads=flow-table", "--set", "placements=split"], "no chosen workload has two stages"),
-        (["--set", "target=local,local:cpus=0"], "has one target"),
+        (["--set", "target=local,local:cpus=0"], "target local:cpus=0: a client and a server need a CPU each"),
     ],
 )  # fmt: skip
 def test_mistakes_of_options(
@@ -453,15 +453,16 @@ def test_runs_are_exported_compared_and_queried(bench: Bench, run: Any) -> None:
     assert points.returncode == 0 and points.stdout.splitlines()[1] == "6"
 
 
-def test_a_run_of_one_study_is_not_compared_with_one_of_another(bench: Bench, run: Any) -> None:
+def test_runs_of_two_studies_make_one_report_and_no_comparison(bench: Bench, run: Any) -> None:
     run("--rounds", "1")
     assert (
         bench("run", "--name", "o", "--operator", "crc", "--set", "rounds.min=1", "--set", "rounds.max=1", "--set", "precision=50%").returncode == 0
     )
     refused = bench("compare", "r", "o")
     assert refused.returncode == 2 and "only runs of one study can be compared" in refused.stderr
-    refused = bench("report", "r", "o")
-    assert refused.returncode == 2 and "name runs of one study" in refused.stderr
+    assert bench("report", "r", "o", "-o", "both.html").returncode == 0
+    page = (bench.folder / "both.html").read_text(encoding="utf-8")
+    assert [page.count(f'<section class="study" id="study-{name}"') for name in ("end-to-end", "operators", "cores")] == [1, 1, 0]
 
 
 def test_an_interrupted_round_is_read_line_by_line(bench: Bench, run: Any) -> None:

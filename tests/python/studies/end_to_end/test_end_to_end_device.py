@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
+import shlex
 import socket
 import time
 from collections.abc import Iterator
@@ -10,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dpubench import schemas
+from dpubench import network, schemas
 from dpubench.studies.end_to_end import trials
 from real_program import BUILD, RealBench
-from sshd import Sshd, running_under
+from sshd import SSHD, Sshd, running_under
 
 pytestmark = pytest.mark.skipif(not (BUILD / "dpubench-server").exists(), reason="this build has no dpubench-server: it needs libdpdk")
 
@@ -101,3 +103,61 @@ def test_servers_on_the_host_and_on_a_device_answer_every_packet_each_at_its_own
     assert {"client", "server"} <= set(record["builds"])
     assert nothing_is_left(away)
     assert {p.name for p in away.home.iterdir()} <= {".dpubench-target", "bundles", "cache"}
+
+
+TWO_MACHINES = """study: end-to-end
+workloads: [{name: flow-table, params: {flows: 1000}}]
+target: NEAR
+client: FAR
+ports: [PORT]
+port_arguments: {PORT: ARGUMENTS}
+traffic: {flows: 100}
+frame_sizes: [128B]
+rates: [2kpps]
+search: {goals: []}
+calibration: {processes: 0}
+trial: {ramp: 0s, duration: 100ms, drain: 200ms}
+rounds: {min: 1, max: 1}
+memory: {huge_pages: no, mb: 256}
+silence: 40s
+"""
+
+
+@pytest.fixture
+def two_machines(real: RealBench, tmp_path: Path) -> Iterator[network.VethPair]:
+    """Yield a cable between the machines ``near`` and ``far``: two namespaces, in each of which an sshd is started by the connection to it."""
+    server = Sshd(tmp_path / "sshd")
+    server.start()
+    server.stop()
+    with network.veth_pair(1518) as pair:
+        ways = []
+        for name, side in (("near", pair.server), ("far", pair.client)):
+            daemon = shlex.join([*side.prefix, SSHD, "-i", "-f", str(server.folder / "sshd_config")])
+            ways += [f"Host {name}", f"ProxyCommand {daemon}"]
+        server.config.write_text("\n".join([*ways, server.config.read_text()]))
+        real.environment |= {"DPUBENCH_SSH_CONFIG": str(server.config), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+        yield pair
+    assert not running_under(server.home)
+
+
+@pytest.mark.skipif(network.unavailable() != "", reason=network.unavailable())
+@pytest.mark.parametrize("port", ["af_packet", "socket"])
+def test_client_and_server_on_two_other_machines_with_a_cable_between_them(real: RealBench, two_machines: network.VethPair, port: str) -> None:
+    ends = two_machines
+    here, there = f"{ends.server.address}:7000", f"{ends.client.address}:7000"
+    arguments = {
+        "af_packet": f"{{server_interface: {ends.server.interface}, client_interface: {ends.client.interface}}}",
+        "socket": f'{{server_local: "{here}", server_peer: "{there}", client_local: "{there}", client_peer: "{here}"}}',
+    }[port]
+    plan = TWO_MACHINES.replace("PORT", port).replace("ARGUMENTS", arguments)
+    user = getpass.getuser()
+    (real.folder / "plan.yaml").write_text(plan.replace("NEAR", f"ssh://{user}@near").replace("FAR", f"ssh://{user}@far"))
+    done = real("run", "plan.yaml", "--name", "r")
+    assert done.returncode in (0, 4), done.stderr  # on a busy machine the client may be late and limit every trial
+    record = real.record("r")
+    assert not record["failures"] and not schemas.fault("run", record) and record["client"]["name"] == f"ssh://{user}@far"
+    rows = [r for r in trials.read(real.results / "r") if r["event"] == "trial"]
+    assert rows
+    for row in rows:
+        assert_accounted(row)
+    assert any(r["received"] > 0 for r in rows)

@@ -38,7 +38,7 @@ def stalled(rate_pps: float, share: float, duration_s: float = 1.0, by: str = "p
     lag = np.where(into < STALL_NS, STALL_NS - into, 0.0)
     if by == "bursts":
         # Packets that waited for the end of a stall go out in bursts of 32, all others alone.
-        place = np.cumsum(lag > 0) - np.maximum.accumulate(np.where(lag > 0, 0, np.cumsum(lag > 0)))
+        place: np.ndarray[Any, np.dtype[np.int64]] = np.cumsum(lag > 0) - np.maximum.accumulate(np.where(lag > 0, 0, np.cumsum(lag > 0)))
         lag = lag[(lag == 0) | (place % 32 == 1)]
     gaps = [[at, STALL_NS] for at in np.arange(0, duration_s * 1e9, period_ns)] if share else []
     return trial(len(due), duration_s=duration_s, lag_ns=percentiles(lag), gaps=gaps)

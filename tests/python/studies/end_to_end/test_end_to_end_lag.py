@@ -15,12 +15,13 @@ import pytest
 from conftest import Bench, bench_in
 from dpubench.analysis import warnings
 from dpubench.analysis.model import Interval
+from dpubench.report import frame
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies import query
 from dpubench.studies.end_to_end import export, lag, text, trials, wording
 from dpubench.studies.end_to_end.model import LAG_UNKNOWN, Percentiles, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import model as report_model
-from dpubench.studies.end_to_end.report import render
+from dpubench.studies.end_to_end.report import section_of
 from dpubench.studies.end_to_end.summary import summaries
 
 FIGURES = ("p50", "p90", "p99", "p99_9", "max", "mean")
@@ -121,7 +122,7 @@ def test_what_may_be_the_clients_is_withheld_with_the_reason(made: Made) -> None
     assert record["latency_p99_9_ns"] is None and record["lag_p99_9_ns"] == 800_000 and "p99_9: the client's" in record["latency_withheld"]
     (data,) = [p for p in report_model.build([run], warnings.advice, 0.03).data["parts"][0]["points"] if p["id"] == point.id]
     assert data["latency"]["p99_9"] == (None, None, None) and data["latencyWithheld"]["p99_9"] in point.latency_withheld.values()
-    assert "some latencies of 2 points are withheld: " in render(report_model.build([run], warnings.advice, 0.03))
+    assert "some latencies of 2 points are withheld: " in frame.render([section_of(report_model.build([run], warnings.advice, 0.03))])
 
 
 def test_one_round_in_which_the_client_stood_still_counts_with_its_share(made: Made) -> None:
@@ -149,7 +150,7 @@ def simulated(chance: np.random.Generator, median_ns: float, stall_ns: float, sh
 
     The client stands still for a ``share`` of the time. Meanwhile it neither sends nor looks at returned packets.
     """
-    due = np.arange(20_000) * 10_000.0
+    due = np.arange(20_000, dtype=np.float64) * 10_000.0
     service = chance.lognormal(math.log(median_ns), 0.3, len(due))
     begin = np.sort(chance.uniform(0, due[-1], chance.poisson(share * due[-1] / stall_ns)))
 
@@ -184,7 +185,8 @@ def test_what_is_shown_is_what_a_client_that_never_stands_still_would_see(median
 
 def times_of(rounds: list[dict[str, Any]]) -> Percentiles:
     """Return the plain means of the figures over rounds, without intervals."""
-    return Percentiles(*(Interval(float(np.mean([r[name] for r in rounds])), math.nan, math.nan) for name in FIGURES))
+    p50, p90, p99, p99_9, largest, mean = (Interval(float(np.mean([r[name] for r in rounds])), math.nan, math.nan) for name in FIGURES)
+    return Percentiles(p50, p90, p99, p99_9, largest, mean)
 
 
 def test_how_many_packets_stand_behind_the_tail_is_said(made: Made) -> None:
@@ -198,7 +200,7 @@ def test_earlier_runs_are_read_and_say_that_their_latencies_are_not_checked(made
     point = point_of(run)
     assert point.latency is not None and point.lag is None and LAG_UNKNOWN in point.labels and LAG_UNKNOWN in run.labels
     assert "100 (?)" in shown(run) and f"all figures: virtual link; short trials, not RFC 2544; {LAG_UNKNOWN}" in text.show([run])
-    assert LAG_UNKNOWN.replace("'", "&#39;") in render(report_model.build([run], warnings.advice, 0.03))
+    assert LAG_UNKNOWN.replace("'", "&#39;") in frame.render([section_of(report_model.build([run], warnings.advice, 0.03))])
     assert export.record(point, run)["lag_p99_ns"] is None and LAG_UNKNOWN in export.record(point, run)["labels"]
     rows = query.query([tmp_path / "r"], "SELECT DISTINCT lag_p99_ns, lag_ns.p99 AS own, latency_withheld FROM trials WHERE event = 'trial'")
     assert rows == [{"lag_p99_ns": 2000.0, "own": None, "latency_withheld": None}]
@@ -233,7 +235,7 @@ def test_a_run_of_a_late_client_has_rates_that_were_searched_for_and_no_latencie
 
 def trial(lag_ns: dict[str, Any] | None, latency_ns: dict[str, Any] | None) -> dict[str, Any]:
     """Return a trial in the form in which a run keeps it while a round is under way."""
-    event = {"gaps": [], "losses": []} | ({"lag_ns": lag_ns} if lag_ns else {}) | ({"latency_ns": latency_ns} if latency_ns else {})
+    event: dict[str, Any] = {"gaps": [], "losses": []} | ({"lag_ns": lag_ns} if lag_ns else {}) | ({"latency_ns": latency_ns} if latency_ns else {})
     return {"event": "trial", "round": 0, "configuration": "c", "load": "l", "trial": event, "served": [], "checked": None}
 
 

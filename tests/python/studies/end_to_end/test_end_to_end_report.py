@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from dpubench.analysis import warnings
 from dpubench.analysis.model import Interval
+from dpubench.report import frame
 from dpubench.report.frame import embedded_json
 from dpubench.studies.end_to_end import report, wording
 from dpubench.studies.end_to_end.model import PLACES, SHORT_TRIALS, VIRTUAL_LINK, PointSummary, RunSummary
@@ -41,7 +42,7 @@ def rounded(interval: Interval | None) -> tuple[float | None, ...]:
 
 
 def html(*runs: RunSummary) -> str:
-    return report.render(page_of(*runs))
+    return frame.render([report.section_of(page_of(*runs))])
 
 
 # --------------------------------------------------------------------------- figures
@@ -89,7 +90,7 @@ def test_what_is_missing_says_why_in_the_data_and_on_the_page() -> None:
     empty = [e for part in page.parts for e in part.data["points"] if e["pps"][0] is None]
     assert len(empty) == 3 and all(e["why"] for e in empty)
     assert all(e["why"] == "" for part in page.parts for e in part.data["points"] if e["pps"][0] is not None)
-    text = report.render(page)
+    text = frame.render([report.section_of(page)])
     for words in (
         "failed: trial: the server was killed by SIGKILL",
         "cannot run here: xdp: needs root",
@@ -166,7 +167,7 @@ def test_the_head_answers() -> None:
     assert "split" not in answers[1]
     assert page.measured.startswith("flow-table and application-recognition, client to server and back over memif, 64 to 1518 B frames")
     assert (page.trust.points, page.trust.client_limited, page.trust.failed, page.trust.unavailable) == (102, 1, 1, 1)
-    text = report.render(page)
+    text = frame.render([report.section_of(page)])
     head = text[text.index("<header") : text.index("</header>")]
     assert VIRTUAL_LINK in head and SHORT_TRIALS in head and "1 failure" in head and "not converged" in head
 
@@ -175,14 +176,14 @@ def test_points_whose_latency_may_be_the_clients_are_counted() -> None:
     page = page_of(example_run())
     late = [p for p in example_run().points if p.latency_withheld]
     assert len(late) == page.trust.latency_withheld > 0
-    assert f"some latencies of {len(late)} points are withheld: " in report.render(page)
+    assert f"some latencies of {len(late)} points are withheld: " in frame.render([report.section_of(page)])
 
 
 def test_without_a_search_the_highest_rate_tried_is_no_limit() -> None:
     page = page_of(rates_only())
     assert page.parts[0].answer.startswith("flow-table carried 4.00 Mpps of 64 B frames over memif (dpdk-hash, all-host), 0 of 12.0 M packets lost")
     assert page.parts[0].answer.endswith(": the highest rate tried, without a search for the limit.")
-    assert "at least" in report.render(page)
+    assert "at least" in frame.render([report.section_of(page)])
 
 
 def test_the_null_workload_alone_is_a_part() -> None:
@@ -199,7 +200,7 @@ def test_a_clients_limit_is_never_the_servers() -> None:
     assert cell is not None and cell.ndr is limited and cell.beyond is None and "client-limited (6 of 7 rounds)" in cell.why_no_beyond
     rows = [r for r in part.ratios if r.frame == "512" and r.load == "NDR"]
     assert [r.verdict for r in rows] == ["not comparable"] and "says nothing about the server" in rows[0].reason
-    assert "client-limited (6 of 7 rounds): not the server's limit, which may be higher" in report.render(page)
+    assert "client-limited (6 of 7 rounds): not the server's limit, which may be higher" in frame.render([report.section_of(page)])
     fastest = find(run, "flow-table", "64", "NDR", "dpdk-hash")
     fastest.limit = "client-limited"
     assert part_of(page_of(run), "flow-table").answer.startswith(
@@ -277,13 +278,9 @@ def test_what_the_application_costs_beyond_the_null_workload() -> None:
     unknown, why = ratios.beyond(point, null, 6)
     assert unknown is not None and unknown.ratio == found.ratio and not why
     assert unknown.extra_ns is None and unknown.why_no_extra == "null workload: two servers share a CPU"
-    for change in (
-        lambda: setattr(null, "limit", "stall-limited"),
-        lambda: setattr(null, "server_cpus", 2),
-        lambda: setattr(null, "throughput_pps", None),
-    ):
+    for name, value in (("limit", "stall-limited"), ("server_cpus", 2), ("throughput_pps", None)):
         kept = (null.limit, null.server_cpus, null.throughput_pps)
-        change()
+        setattr(null, name, value)
         found, why = ratios.beyond(point, null, 6)
         assert found is None and why
         null.limit, null.server_cpus, null.throughput_pps = kept
@@ -314,8 +311,8 @@ def test_accounts_are_summed_once() -> None:
 
 
 def test_text_of_a_run_never_becomes_markup(tmp_path: Path) -> None:
-    report.write([evil_run()], tmp_path / "evil.html")
-    report.write([example_run()], tmp_path / "clean.html")
+    frame.write([report.section([evil_run()])], tmp_path / "evil.html")
+    frame.write([report.section([example_run()])], tmp_path / "clean.html")
     evil, clean = (Elements((tmp_path / f"{name}.html").read_text(encoding="utf-8")) for name in ("evil", "clean"))
     assert not [t for t, a in evil.tags if t in {"img", "iframe", "object", "embed"} or any(k.startswith("on") for k in a)]
 
@@ -335,7 +332,7 @@ def test_each_run_is_set_against_the_first() -> None:
     assert rows and all(part.variants[r.variant].run == 1 and part.variants[r.against].run == 0 for r in rows)
     assert all(part.variants[r.variant].told.split(", ")[1:] == part.variants[r.against].told.split(", ")[1:] for r in rows)
     assert {r.load for r in rows if r.ratio is not None} >= {"NDR", "PDR"} and not any(r.paired for r in rows)
-    assert "Run first against end-to-end-paper-example" in report.render(page)
+    assert "Run first against end-to-end-paper-example" in frame.render([report.section_of(page)])
     assert page.between[0].startswith("first against end-to-end-paper-example: ") and len(page.between) == 1
 
 
@@ -373,11 +370,11 @@ def test_runs_of_one_variant_each_have_a_table_too() -> None:
 
 def test_faults_are_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="at least one run"):
-        report.write([], tmp_path / "r.html")
+        frame.write([report.section([])], tmp_path / "r.html")
     with pytest.raises(ValueError, match="baseline 'nowhere' is not among the runs"):
-        report.write([example_run()], tmp_path / "r.html", "nowhere")
+        frame.write([report.section([example_run()], "nowhere")], tmp_path / "r.html")
     with pytest.raises(OSError, match="No such file"):
-        report.write([example_run()], tmp_path / "missing" / "r.html")
+        frame.write([report.section([example_run()])], tmp_path / "missing" / "r.html")
     assert not list(tmp_path.iterdir())
     nothing = replace(example_run(), points=[], warnings=[], failures=[])
     assert "Nothing was measured" in html(nothing)
@@ -402,7 +399,7 @@ def test_no_interval_is_no_number(tmp_path: Path) -> None:
         p.precision, p.converged, p.rounds, p.round_pps = math.nan, False, 1, p.round_pps[:1]
     page = page_of(run)
     assert embedded_json(page.data)
-    assert "no interval" in report.render(page)
+    assert "no interval" in frame.render([report.section_of(page)])
     assert {wording.weakness(p, 6) for p in run.points} == {"not converged, only 1 round"}
 
 

@@ -31,8 +31,8 @@ def points(factors: dict[tuple[str, str], float] | None = None) -> list[Simulate
     ]
 
 
-def run(path: Path, seed: int, factors: dict[tuple[str, str], float] | None = None, **options: object) -> RunSummary:
-    return summarize(write_run(path, points(factors), seed=seed, **options))  # type: ignore[arg-type]
+def run(path: Path, seed: int, factors: dict[tuple[str, str], float] | None = None, **options: Any) -> RunSummary:
+    return summarize(write_run(path, points(factors), seed=seed, **options))
 
 
 def found(rows: list[Comparison], verdict: str) -> list[str]:
@@ -97,9 +97,9 @@ def test_different_machines_are_compared_plainly(tmp_path: Path) -> None:
     assert all(row.ratio is not None and row.ratio.low <= np.exp(-0.7) * 1.02 and row.reason.startswith("different machines") for row in rows)
 
 
-def changed(summary: RunSummary, **changes: object) -> RunSummary:
+def changed(summary: RunSummary, **changes: Any) -> RunSummary:
     """Return ``summary`` with its first point changed."""
-    return replace(summary, points=[replace(summary.points[0], **changes), *summary.points[1:]])  # type: ignore[arg-type]
+    return replace(summary, points=[replace(summary.points[0], **changes), *summary.points[1:]])
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_points_of_several_targets_pair_by_target(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- targets
 
 
-def targets(path: Path, device: list[SimulatedPoint], seed: int = 1, **options: object) -> list[RunSummary]:
+def targets(path: Path, device: list[SimulatedPoint], seed: int = 1, **options: Any) -> list[RunSummary]:
     """Return one run of a host and a device with the same kind of CPU."""
     return summaries(write_set(path, [SimulatedTarget("local", points()), SimulatedTarget("dev", device)], seed=seed, **options))
 

@@ -156,8 +156,8 @@ def test_a_named_device_from_the_command_line_to_the_run(real: RealBench) -> Non
 
 
 def test_a_lost_burst_is_a_failure_of_its_point(real: RealBench) -> None:
-    more = {"window": {"min_ms": 1, "max_ms": 20, "min_bursts": 60, "threaded_min_ms": 5}, "cycles": 20}
-    status, events, _ = by_hand(job("loses-later", "portable", **more), "--engine-dir", str(FIXTURES))
+    window = {"min_ms": 1, "max_ms": 20, "min_bursts": 60, "threaded_min_ms": 5}
+    status, events, _ = by_hand(job("loses-later", "portable", window=window, cycles=20), "--engine-dir", str(FIXTURES))
     assert status == 1
     [failure] = kinds(events, "failure")
     assert failure["point"] == "loses-later" and "still in flight: the device lost them, or hangs" in failure["message"]

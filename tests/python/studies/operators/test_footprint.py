@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 from dpubench.studies.operators import export, footprint, superseded
@@ -51,9 +52,9 @@ def test_a_point_of_an_earlier_version_claims_nothing() -> None:
     assert (old.touched_level, old.state_level, footprint.words(old)) == ("", "", "")
 
 
-def _one(operator: str, version: int, **changes: object) -> PointSummary:
+def _one(operator: str, version: int, **changes: Any) -> PointSummary:
     point = dataclasses.replace(next(p for p in three_devices()[0].points if p.operator == "aes"), operator=operator, operator_version=version)
-    return dataclasses.replace(point, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(point, **changes)
 
 
 def test_a_stored_run_says_which_of_its_figures_are_superseded() -> None:

@@ -226,7 +226,7 @@ def test_headlines_fit_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def first_table(run: RunSummary) -> str:
     """Return the text of the page's first table: one line per row, one space between cells."""
     page = model.build([run], None, lambda old, new: [], lambda code: "")
-    html = frame.render(page, "0", report.HERE, energy="")
+    html = frame.render([report.section_of(page)])
     body = html[html.index('<table id="results-table"') : html.index("</table>")]
     rows = re.split(r"</tr>", body)
     return "\n".join(" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in rows)

@@ -228,7 +228,8 @@ def test_each_layout_has_the_same_functions_elsewhere(real: RealBench) -> None:
     own = [name for name in placed if not re.search(r"[CD][12]E", name)]
     for n, other in enumerate(others, 1):
         assert {name: other[name][0] % 64 for name in own} == {name: writer.drawn(n, "line", f".text.{name}") % 4 * 16 for name in own}
-    assert len({tuple(sorted(placed, key=lambda name, f=f: f[name][0])) for f in [plain, *others]}) == 1 + len(others)
+    addresses = [{name: found[name][0] for name in placed} for found in [plain, *others]]
+    assert len({tuple(sorted(placed, key=at.__getitem__)) for at in addresses}) == 1 + len(others)
 
 
 @needs_layouts

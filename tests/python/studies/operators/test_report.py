@@ -110,7 +110,7 @@ def test_an_operator_of_which_nothing_was_measured_says_why() -> None:
 def test_an_empty_run_still_has_a_page(tmp_path: Path) -> None:
     empty = make_run(sizes=(64,), threads=ONE_THREAD)
     empty.points, empty.warnings, empty.failures, empty.status = [], [], [], "interrupted"
-    report.write([empty], tmp_path / "r.html")
+    frame.write([report.section([empty])], tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "0 operators" in text and "interrupted" in text
 
@@ -255,14 +255,14 @@ def test_bibtex_has_an_entry_per_run_and_survives_special_characters() -> None:
 def test_text_of_a_run_never_becomes_markup(tmp_path: Path, count: int) -> None:
     clean, dirty = tmp_path / "clean.html", tmp_path / "dirty.html"
     runs = five_targets() if count == 5 else [make_run(f"r{i}", sizes=(64, 1024), threads=ONE_THREAD, seed=i) for i in range(count)]
-    report.write(runs, clean)
+    frame.write([report.section(runs)], clean)
     for r in runs:
         poison(r)
         if count == 5:
             r.target = r.spec = r.lost = EVIL
             r.label = r.label if r.times_mean_nothing else EVIL
             r.run_set, r.devices = EVIL, [EVIL]
-    report.write(runs, dirty)
+    frame.write([report.section(runs)], dirty)
     elements = Elements(dirty.read_text(encoding="utf-8"))
     assert not [t for t, a in elements.tags if t in {"img", "iframe", "object", "embed"} or any(k.startswith("on") for k in a)]
     wanted = sorted(t for t, _ in Elements(clean.read_text(encoding="utf-8")).tags if t in {"script", "style", "link", "meta"})
@@ -271,7 +271,7 @@ def test_text_of_a_run_never_becomes_markup(tmp_path: Path, count: int) -> None:
 
 
 def test_nothing_in_the_file_refers_to_another(tmp_path: Path, run: RunSummary) -> None:
-    report.write([run], tmp_path / "r.html")
+    frame.write([report.section([run])], tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     for tag, attributes in Elements(text).tags:
         for name in ("src", "href", "srcset", "action", "poster", "data"):
@@ -283,17 +283,18 @@ def test_nothing_in_the_file_refers_to_another(tmp_path: Path, run: RunSummary) 
 
 
 def test_the_policy_names_every_script_that_may_run_and_no_other(tmp_path: Path, run: RunSummary) -> None:
-    report.write([run], tmp_path / "r.html")
+    frame.write([report.section([run])], tmp_path / "r.html")
     elements = Elements((tmp_path / "r.html").read_text(encoding="utf-8"))
     policy = next(a["content"] or "" for t, a in elements.tags if t == "meta" and a.get("http-equiv") == "Content-Security-Policy")
     allowed = re.findall(r"'sha256-([^']+)'", policy)
     assert sorted(allowed) == sorted(frame.sha256(s) for name, s in elements.scripts.items() if name != "data")
     assert "default-src 'none'" in policy and "connect-src" not in policy
-    assert "unsafe-inline" not in re.search(r"script-src[^;]*", policy)[0]  # type: ignore[index]
+    scripts = re.search(r"script-src[^;]*", policy)
+    assert scripts is not None and "unsafe-inline" not in scripts[0]
 
 
 def test_the_page_never_shows_a_score_or_sigma(tmp_path: Path, run: RunSummary) -> None:
-    report.write([run], tmp_path / "r.html")
+    frame.write([report.section([run])], tmp_path / "r.html")
     elements = (tmp_path / "r.html").read_text(encoding="utf-8").split("<script", 1)[0].lower()
     assert "σ" not in elements and "geometric mean" not in elements and "sigma" not in elements
 
@@ -302,7 +303,7 @@ def test_a_million_windows_fit_into_ten_megabytes_and_two_seconds(tmp_path: Path
     big = make_run(sizes=tuple(64 + 64 * i for i in range(24)), threads=(1, 2, 4, 6, 8, 12, 16))
     assert sum(p.windows for p in big.points) > 1_000_000
     start = time.process_time()  # CPU time: other work on the machine does not count
-    report.write([big], tmp_path / "r.html")
+    frame.write([report.section([big])], tmp_path / "r.html")
     assert time.process_time() - start < 2.0
     assert (tmp_path / "r.html").stat().st_size < 10_000_000
 
@@ -310,10 +311,10 @@ def test_a_million_windows_fit_into_ten_megabytes_and_two_seconds(tmp_path: Path
 def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, run: RunSummary) -> None:
     target = tmp_path / "missing" / "r.html"
     with pytest.raises(OSError):
-        report.write([run], target)
+        frame.write([report.section([run])], target)
     target = tmp_path / "r.html"
     target.write_text("old")
-    report.write([run], target)
+    frame.write([report.section([run])], target)
     assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
 

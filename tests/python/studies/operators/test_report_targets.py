@@ -13,6 +13,7 @@ import typer
 from dpubench.analysis.model import EMULATED
 from dpubench.cli.report import command
 from dpubench.errors import UserError
+from dpubench.report import frame
 from dpubench.studies.operators import report
 from dpubench.studies.operators.model import RunSummary
 from dpubench.studies.operators.report import model
@@ -65,9 +66,9 @@ def test_targets_are_columns_by_their_names_and_local_is_the_baseline(five: Page
 
 
 def test_labels_stand_at_every_column_figure_and_table(five: Page, tmp_path: Path) -> None:
-    report.write(five_targets(), tmp_path / "r.html")
+    frame.write([report.section(five_targets())], tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
-    body = text.split("<body>", 1)[1].split('<script type="application/json"', 1)[0]
+    body = text.split("<body", 1)[1].split('<script type="application/json"', 1)[0]
     for section in ("results", "ratios", "paths", "reproduce", "machine"):
         part = body.split(f'<section id="{section}"', 1)[1].split("</section>", 1)[0]
         assert f'<span class="label">{RESTRICTED}</span>' in part, section
@@ -93,7 +94,7 @@ def test_a_page_of_an_emulated_target_alone_has_no_figures(tmp_path: Path) -> No
     emulated = five_targets()[3]
     page = page_of([emulated])
     assert page.runs == [] and page.operators == [] and page.trust.points == 0 and page.heat == []
-    report.write([emulated], tmp_path / "r.html")
+    frame.write([report.section([emulated])], tmp_path / "r.html")
     body = (tmp_path / "r.html").read_text(encoding="utf-8").split("<script type", 1)[0]
     assert "16 operators verified on qemu:aarch64" in body and 'id="results"' not in body and 'id="calculator"' not in body
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -320,9 +321,9 @@ def test_failures_and_warnings_reach_their_points(tmp_path: Path) -> None:
         (lambda run: (run / "rounds/0001.parquet").write_bytes(b"PAR1"), "0001.parquet: this round is damaged .*move the file away"),
     ],
 )
-def test_damage_is_named(tmp_path: Path, damage: object, message: str) -> None:
+def test_damage_is_named(tmp_path: Path, damage: Callable[[Path], object], message: str) -> None:
     run = write_run(tmp_path / "run", POINTS, rounds=2)
-    damage(run)  # type: ignore[operator]
+    damage(run)
     with pytest.raises(UserError, match=message):
         summarize(run)
 

@@ -7,6 +7,7 @@ import io
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dpubench import schemas, studies
@@ -55,21 +56,21 @@ def imported(*words: str, exit_status: int = 0) -> None:
     assert status(["import", *words, "--study", "stress", "--name", "r"]) == exit_status
 
 
-def record(run: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads(Path("results", run, "run.json").read_text(encoding="utf-8"))
+def record(run: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path("results", run, "run.json").read_text(encoding="utf-8"))
     return found
 
 
 def test_tables_become_a_run_of_several_targets(capsys: pytest.CaptureFixture[str]) -> None:
     imported(*tables(), "--set", "reference=host")
     assert "2 targets" in capsys.readouterr().out
-    assert [(t["name"], t["label"], t["status"]) for t in record("r")["targets"]] == [("bf2", LABEL, "complete"), ("host", LABEL, "complete")]  # type: ignore[attr-defined]
+    assert [(t["name"], t["label"], t["status"]) for t in record("r")["targets"]] == [("bf2", LABEL, "complete"), ("host", LABEL, "complete")]
     assert schemas.fault("run-set", record("r")) == "" and schemas.fault("run", record("r/targets/bf2")) == ""
     runs = studies.find("stress").summaries(Path("results/r"))
     points = {(run.target, p.id): p for run in runs for p in run.points}
     assert points["bf2", "cpu,60s"].rounds[RATE] == pytest.approx([60001 / 60, 60002 / 60])
-    assert (points["bf2", "af-alg,60s"].rank.value, points["bf2", "cpu,60s"].rank.value) == (1, 2)  # type: ignore[union-attr]
-    assert points["bf2", "af-alg,60s"].relative.value == pytest.approx(2)  # type: ignore[union-attr]
+    assert (points["bf2", "af-alg,60s"].rank.value, points["bf2", "cpu,60s"].rank.value) == (1, 2)
+    assert points["bf2", "af-alg,60s"].relative.value == pytest.approx(2)
     assert points["bf2", "key,60s"].unavailable == "it ended after 0.000427 s of 60 s" and not points["bf2", "key,60s"].rounds
     assert points["bf2", "af-alg,60s"].classes == ["cpu", "os"]
     assert {run.stress_version for run in runs} == {"0.12.01"} and runs[0].machine["cpus_online"] == 8
@@ -87,7 +88,7 @@ def test_every_command_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert status(["export", "r", "--csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {row["target"]: row["rank"] for row in rows if row["id"] == "cpu,60s"} == {"bf2": "2", "host": "1"}
-    assert all(row["imported"] == "true" and row["label"] == LABEL for row in rows)
+    assert all(row["origin"] == "imported" and row["label"] == LABEL for row in rows)
     assert status(["export", "r", "--json", "--anonymous"]) == 0
     runs = json.loads(capsys.readouterr().out)["runs"]
     assert [run["target"] for run in runs] == ["target-1", "target-2"] and "bf2" not in json.dumps(runs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pytest
 from dpubench.analysis import statistics
 from dpubench.studies.stress import compare, export, ranking, text
@@ -29,7 +30,7 @@ def run_of(target: str, rates: Rates, version: str = "0.15.06", *, mixed: bool =
     return RunSummary(
         name=f"r@{target}", path="", study="stress", plan="quick", status="complete", started="2026-01-01T00:00:00Z", finished="", command="",
         version="0.1.0", precision_target=0.05, machine={"cpus_online": 2}, build_info={}, inputs={}, warnings=[], failures=[], left_out=[],
-        target=target, quantities=list(QUANTITIES), points=points, rounds=6, stress_version=version, instances=2, imported=False,
+        target=target, quantities=list(QUANTITIES), points=points, rounds=6, stress_version=version, instances=2, origin="measured",
         wanted_reference=reference, mixed_versions=mixed,
     )  # fmt: skip
 
@@ -92,9 +93,9 @@ def test_a_stressor_that_scatters_more_than_the_targets_differ_cannot_be_ranked(
 
 
 def test_a_bootstrap_interval_holds_ranks_that_the_scatter_allows() -> None:
-    low, high = ranking.ranks_of([statistics.np.log(around(100)), statistics.np.log(around(100.2)), statistics.np.log(around(500))], "s")[1:]
+    low, high = ranking.ranks_of([np.log(around(100)), np.log(around(100.2)), np.log(around(500))], "s")[1:]
     assert (low, high) == ([2, 2, 1], [3, 3, 1])
-    again = ranking.ranks_of([statistics.np.log(around(100)), statistics.np.log(around(100.2)), statistics.np.log(around(500))], "s")
+    again = ranking.ranks_of([np.log(around(100)), np.log(around(100.2)), np.log(around(500))], "s")
     assert again[1:] == (low, high)
 
 
@@ -105,7 +106,7 @@ def test_class_means_are_over_stressors_that_all_targets_have() -> None:
     means = {(m.name, m.target): m for m in ranking.rank(runs).classes}
     assert {name for name, _ in means} == {"cpu", "memory", "vm"}
     memory = means["memory", 1]
-    assert (memory.count, memory.mean, memory.geometric) == (2, pytest.approx(5.0), pytest.approx(4.0))
+    assert memory.count == 2 and memory.mean == pytest.approx(5.0) and memory.geometric == pytest.approx(4.0)
     assert memory.deviation == pytest.approx(math.sqrt((3**2 + 3**2) / 1))
     assert math.isnan(means["cpu", 1].deviation) and means["memory", 0].mean == 1
 

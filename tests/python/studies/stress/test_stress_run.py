@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from conftest import ROOT
 from dpubench import programs, schemas, studies, targets
-from dpubench.studies.stress import draft, listing
+from dpubench.studies.stress import listing
 from dpubench.studies.stress.model import CPU_TIME, RATE
 from dpubench.workers import tool
 from real_program import BUILD
@@ -82,9 +82,9 @@ def await_stressor(folder: Path) -> int:
 def nothing_left(folder: Path) -> bool:
     """Return whether all processes and working folders of a test are gone, at the latest after some seconds."""
     until = time.monotonic() + 10
-    while (processes(folder) or list((folder / "scratch").iterdir())) and time.monotonic() < until:
+    while (processes(folder) or any((folder / "scratch").iterdir())) and time.monotonic() < until:
         time.sleep(0.05)
-    return not processes(folder) and not list((folder / "scratch").iterdir())
+    return not processes(folder) and not any((folder / "scratch").iterdir())
 
 
 def record(folder: Path, run: str = "r") -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_a_run(start: Start, tmp_path: Path) -> None:
     assert "2 points, 2 measured in 2 rounds" in out and "next: dpubench show" in out
     told = record(tmp_path)
     assert schemas.fault("run", told) == "" and told["status"] == "complete"
-    assert told["stress_ng"]["version"] and told["stress_ng"]["instances"] == len(os.sched_getaffinity(0)) and not told["stress_ng"]["imported"]
+    assert told["stress_ng"]["version"] and told["stress_ng"]["instances"] == len(os.sched_getaffinity(0)) and "origin" not in told
     assert told["stress_ng"]["classes"]["cpu"] == ["cpu"]
     (run,) = studies.find("stress").summaries(tmp_path / "results/r")
     for point in run.points:
@@ -206,7 +206,7 @@ def test_targets_with_different_versions_are_refused_before_anything_runs(
     def other_version(target: targets.Target, version: str, *, root: bool) -> listing.Listing:
         return read(target, version if target.name == "local" else "0.12.01", root=root)
 
-    monkeypatch.setattr(draft.listing, "read", other_version)
+    monkeypatch.setattr(listing, "read", other_version)
     words = ["run", "stress", "--target", "local", "--target", "local:cpus=0", "--dry-run"]
     assert status(words) == 2
     assert "different versions of stress-ng" in capsys.readouterr().err
@@ -224,6 +224,6 @@ def test_a_target_without_stress_ng_names_the_package(tmp_path: Path, monkeypatc
         found = present(target)
         return tool.Present(**{**vars(found), "tools": {**found.tools, "stress-ng": tool.Found("", "", "stress-ng")}})
 
-    monkeypatch.setattr(draft.tool, "present", without)
+    monkeypatch.setattr(tool, "present", without)
     assert status(["run", "stress"]) == 4
     assert "target local: stress-ng is not installed there: install package stress-ng" in capsys.readouterr().err

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from dpubench.report.figures import triple
-from dpubench.report.machine import bibtex, run_info
-from dpubench.report.page import RunInfo, Trouble
-from dpubench.report.troubles import LISTED, Advice, warning_groups
+from dpubench.report.machine import run_info
+from dpubench.report.outline import baseline_first, outline
+from dpubench.report.page import RunInfo
+from dpubench.report.troubles import Advice
 from dpubench.report.words import anchor
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.cores.plan import BASE
 from dpubench.studies.cores.report.figures import figures_of
 from dpubench.studies.cores.report.page import Case, CountRow, Figure, LineRow, Page, RunPart, SweepPart, Trust
-from dpubench.studies.modelled.report import baseline_first
 
 _VERDICTS: Final = ("reproduced", "partly", "not reproduced", "not run")
 
@@ -26,23 +26,14 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
 
     Raises :class:`ValueError` without runs or with a baseline that is none of them.
     """
-    if not all_runs:
-        raise ValueError("a report needs at least one run: name a run directory, or make one with dpubench run cores")
     runs = baseline_first(all_runs, baseline)
     infos = [run_info(run, run.name) for run in runs]
     parts = [_part(run, info, i) for i, (run, info) in enumerate(zip(runs, infos, strict=True))]
-    failures = [Trouble(run.name, f.point or f.group or "", f"{f.phase}: {f.message}") for run in runs for f in run.failures]
     return Page(
-        title=f"dpubench {runs[0].study}: {', '.join(run.name for run in runs)}",
+        **outline(runs, infos, advice, note="Modelled, not measured; run of"),
         measured=_headline(runs),
-        all_runs=infos,
         parts=parts,
         labels=[label for label in runs[0].labels if all(label in run.labels for run in runs)] or [runs[0].label],
-        warnings=warning_groups(((run.name, w) for run in runs for w in run.warnings), advice),
-        failures=failures[:LISTED],
-        failures_more=max(0, len(failures) - LISTED),
-        unavailable=[],
-        bibtex=bibtex(runs, infos).replace("note         = {Measured ", "note         = {Modelled, not measured; run of "),
         data={"study": runs[0].study, "runs": [_run_data(part, run) for part, run in zip(parts, runs, strict=True)]},
     )
 

@@ -7,9 +7,9 @@ sweep compares.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from dpubench.report.page import RunInfo, Trouble, WarningGroup
+from dpubench.report.page import Page as PageOfStudy
+from dpubench.report.page import RunInfo
 from dpubench.studies.cores.model import Claim, PointSummary
 from dpubench.studies.modelled.models import ModelInfo
 
@@ -118,18 +118,9 @@ class RunPart:
     trust: Trust
 
 
-@dataclass(slots=True)
-class Page:
-    """Everything the template needs."""
+@dataclass(slots=True, kw_only=True)
+class Page(PageOfStudy):
+    """The page of study ``cores``."""
 
-    title: str
-    measured: str
-    all_runs: list[RunInfo]
     parts: list[RunPart]
     labels: list[str]  #: labels that every point of every run has
-    warnings: list[WarningGroup]
-    failures: list[Trouble]
-    failures_more: int
-    unavailable: list[Trouble]
-    bibtex: str
-    data: dict[str, Any]

@@ -1,7 +1,6 @@
 // The page of study cores: one kind of figure (series over an axis, lines across), drawn from data that Python made; tables and downloads.
-(() => {
-  const { $, $$, h, num, span, plural, media, LIGHT, theme, DASHES, SYMBOLS, plain, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex } = dpubench;
-  const data = JSON.parse(document.getElementById("data").textContent);
+dpubench.part("cores", ({ root, $, $$, data }) => {
+  const { h, num, span, plural, media, LIGHT, theme, DASHES, SYMBOLS, plain, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex } = dpubench;
   const simulated = `Simulated with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
   const figureOf = (box) => data.runs[Number(box.dataset.run)].figures.find((f) => f.id === box.dataset.figure);
 
@@ -105,7 +104,7 @@
   }
 
   // ------------------------------------------------------------------ events
-  document.addEventListener("click", (event) => {
+  root.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
     if (button.dataset.figureFormat) {
@@ -116,5 +115,4 @@
   for (const select of $$("select.line-choice")) select.addEventListener("change", () => { const bar = select.closest(".bar"); $("table", bar.nextElementSibling).dataset.line = select.value; });
   for (const details of $$("details.all-points")) details.addEventListener("toggle", () => { const box = $(".points-body", details); if (details.open && !box.firstChild) box.append(...pointTable(data.runs[Number(details.dataset.run)])); });
   modelled.whenSeen($$("figure.plot"), draw);
-  document.documentElement.dataset.ready = "1";
-})();
+});

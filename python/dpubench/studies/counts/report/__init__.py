@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis import warnings
-from dpubench.report import frame
-from dpubench.report.machine import bibtex, run_info
-from dpubench.report.page import RunInfo, Trouble, WarningGroup
-from dpubench.report.troubles import LISTED, warning_groups
+from dpubench.report.frame import Section
+from dpubench.report.machine import run_info
+from dpubench.report.outline import baseline_first, outline
+from dpubench.report.page import Page as PageOfStudy
+from dpubench.report.page import RunInfo
 from dpubench.studies.counts import wording
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.modelled import report as shared
@@ -39,56 +40,30 @@ class RunPart:
     not_counted: list[tuple[str, list[tuple[str, str]]]]  #: reason -> (configuration, engine)
 
 
-@dataclass(slots=True)
-class Page:
-    """Everything the template needs."""
+@dataclass(slots=True, kw_only=True)
+class Page(PageOfStudy):
+    """The page of study ``counts``."""
 
-    title: str
-    measured: str
-    all_runs: list[RunInfo]
     parts: list[RunPart]
-    warnings: list[WarningGroup]
-    failures: list[Trouble]
-    failures_more: int
-    unavailable: list[Trouble]
-    bibtex: str
-    data: dict[str, Any]
 
 
-def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it atomically. ``baseline`` names the run that comes first.
-
-    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
-    """
-    frame.save(render(build(runs, baseline)), output)
-
-
-def render(page: Page) -> str:
-    """Return the page as HTML."""
+def section(runs: Sequence[RunSummary], baseline: str | None = None) -> Section:
+    """Return the report of ``runs``; ``baseline`` names the run that comes first. @raises ValueError without runs, or if none has that name"""
     filters: dict[str, Callable[..., Any]] = {
         "per_op": wording.per_op_text, "repeats": wording.repeats_text, "cycles": wording.cycles_text, "parameters": wording.parameters_text,
         "path": wording.path_text, "capitalized": shared.capitalized,
     }  # fmt: skip
-    return frame.render(page, page.all_runs[0].version, HERE, filters, shared.HERE)
+    return Section("counts", build(runs, baseline), HERE, filters, shared.HERE)
 
 
 def build(all_runs: Sequence[RunSummary], baseline: str | None = None) -> Page:
     """Return the page of ``all_runs``, one below the other, ``baseline`` first. @raises ValueError"""
-    if not all_runs:
-        raise ValueError("a report needs at least one run: name a run directory, or make one with dpubench run operators --count")
-    runs = shared.baseline_first(all_runs, baseline)
+    runs = baseline_first(all_runs, baseline)
     infos = [run_info(run, run.name) for run in runs]
-    failures = [Trouble(run.name, f.point or f.group or "", f"{f.phase}: {f.message}") for run in runs for f in run.failures]
     return Page(
-        title=f"dpubench {runs[0].study}: {', '.join(run.name for run in runs)}",
+        **outline(runs, infos, warnings.advice, note="Instructions counted"),
         measured="Counted instructions per operation of each engine, no times",
-        all_runs=infos,
         parts=[_part(run, info) for run, info in zip(runs, infos, strict=True)],
-        warnings=warning_groups(((run.name, w) for run in runs for w in run.warnings), warnings.advice),
-        failures=failures[:LISTED],
-        failures_more=max(0, len(failures) - LISTED),
-        unavailable=[],
-        bibtex=bibtex(runs, infos).replace("note         = {Measured ", "note         = {Instructions counted "),
         data={"study": runs[0].study},
     )
 

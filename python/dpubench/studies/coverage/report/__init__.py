@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis import warnings
-from dpubench.report import frame
+from dpubench.report.frame import Section
 from dpubench.studies.coverage import wording
 from dpubench.studies.coverage.model import RunSummary
 from dpubench.studies.coverage.report import model
@@ -17,17 +17,13 @@ from dpubench.studies.modelled import report as shared
 HERE: Final = Path(__file__).parent
 
 
-def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it atomically. ``baseline`` names the run that comes first.
-
-    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
-    """
-    frame.save(render(model.build(runs, warnings.advice, baseline)), output)
+def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
+    """Return the report of ``runs``; ``baseline`` names the run that comes first. @raises ValueError without runs, or if none has that name"""
+    return section_of(model.build(runs, warnings.advice, baseline))
 
 
-def render(page: Page) -> str:
-    """Return the page as HTML."""
-    return frame.render(page, page.all_runs[0].version, HERE, _FILTERS, shared.HERE)
+def section_of(page: Page) -> Section:
+    return Section("coverage", page, HERE, _FILTERS, shared.HERE)
 
 
 _FILTERS: Final[dict[str, Callable[..., Any]]] = {

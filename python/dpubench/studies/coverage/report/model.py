@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from dpubench.report.figures import triple
-from dpubench.report.machine import bibtex, run_info
-from dpubench.report.page import RunInfo, Trouble
-from dpubench.report.troubles import LISTED, Advice, warning_groups
+from dpubench.report.machine import run_info
+from dpubench.report.outline import baseline_first, outline
+from dpubench.report.page import RunInfo
+from dpubench.report.troubles import Advice
 from dpubench.simulation.characteristics import CHARACTERISTICS, WORDS
 from dpubench.simulation.hull import LEAST_INPUTS
 from dpubench.studies.coverage import wording
 from dpubench.studies.coverage.model import PointSummary, RunSummary
 from dpubench.studies.coverage.report.page import ComposedRow, CoveredRow, Page, RunPart, Trust
 from dpubench.studies.coverage.text import how_text
-from dpubench.studies.modelled.report import baseline_first
 
 _NOTE: Final = "Modelled, not measured; run of"
 
@@ -25,24 +25,14 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
 
     Raises :class:`ValueError` without runs or with a baseline that is none of them.
     """
-    if not all_runs:
-        raise ValueError("a report needs at least one run: name a run directory, or make one with dpubench run coverage")
     runs = baseline_first(all_runs, baseline)
     infos = [run_info(run, run.name) for run in runs]
     parts = [_part(run, info) for run, info in zip(runs, infos, strict=True)]
-    entries = bibtex(runs, infos)
-    failures = [Trouble(run.name, f.point or f.group or "", f"{f.phase}: {f.message}") for run in runs for f in run.failures]
     return Page(
-        title=f"dpubench {runs[0].study}: {', '.join(run.name for run in runs)}",
+        **outline(runs, infos, advice, note=_NOTE if all(run.models for run in runs) else "Measured"),
         measured=_headline(runs),
-        all_runs=infos,
         parts=parts,
         labels=[label for label in runs[0].labels if all(label in run.labels for run in runs)] or [label for label in (runs[0].label,) if label],
-        warnings=warning_groups(((run.name, w) for run in runs for w in run.warnings), advice),
-        failures=failures[:LISTED],
-        failures_more=max(0, len(failures) - LISTED),
-        unavailable=[],
-        bibtex=entries if any(not run.models for run in runs) else entries.replace("note         = {Measured ", f"note         = {{{_NOTE} "),
         modelled=all(run.models for run in runs),
         least_inputs=LEAST_INPUTS,
         data={

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from dpubench.report.page import RunInfo, Trouble, WarningGroup
+from dpubench.report.page import Page as PageOfStudy
+from dpubench.report.page import RunInfo
 from dpubench.studies.coverage.model import Composition, Covered, PointSummary, Space
 from dpubench.studies.modelled.models import ModelInfo
 
@@ -61,20 +61,11 @@ class RunPart:
     trust: Trust
 
 
-@dataclass(slots=True)
-class Page:
-    """Everything the template needs."""
+@dataclass(slots=True, kw_only=True)
+class Page(PageOfStudy):
+    """The page of study ``coverage``."""
 
-    title: str
-    measured: str
-    all_runs: list[RunInfo]
     parts: list[RunPart]
     labels: list[str]  #: labels that every point of every run has
-    warnings: list[WarningGroup]
-    failures: list[Trouble]
-    failures_more: int
-    unavailable: list[Trouble]
-    bibtex: str
     modelled: bool  #: whether all runs are modelled; else some are measured
     least_inputs: int  #: fewest inputs of a program for an interval of its share
-    data: dict[str, Any]

@@ -1,7 +1,6 @@
 // The page of study coverage: radar charts, principal components, tables and downloads, from data that Python made.
-(() => {
-  const { $, $$, h, num, span, plural, media, LIGHT, theme, plain, blank, library, CONFIG, save, saveSvg, failing, csv, latex } = dpubench;
-  const data = JSON.parse(document.getElementById("data").textContent);
+dpubench.part("coverage", ({ root, $, $$, data }) => {
+  const { h, num, span, plural, media, LIGHT, theme, plain, blank, library, CONFIG, save, saveSvg, failing, csv, latex } = dpubench;
   const simulated = `${data.modelled ? "Simulated" : "Measured"} with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
   const runOf = (box) => data.runs[Number(box.dataset.run)];
   const there = (run) => run.points.filter((p) => p.values.some((v) => v !== null));
@@ -147,7 +146,7 @@
   }
 
   // ------------------------------------------------------------------ events
-  document.addEventListener("click", (event) => {
+  root.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
     if (button.dataset.figureFormat) {
@@ -157,5 +156,4 @@
   });
   for (const details of $$("details.all-points")) details.addEventListener("toggle", () => { const box = $(".points-body", details); if (details.open && !box.firstChild) box.append(...pointTable(data.runs[Number(details.dataset.run)])); });
   modelled.whenSeen($$("figure.plot"), (box) => (box.dataset.figure === "components" ? drawComponents(box) : drawRadars(box)));
-  document.documentElement.dataset.ready = "1";
-})();
+});

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dpubench.analysis import warnings
 from dpubench.analysis.model import Interval
 from dpubench.analysis.verdicts import MIN_EFFECT
-from dpubench.report import frame
+from dpubench.report.frame import Section
 from dpubench.report.words import FEW_ROUNDS, number
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import RunSummary
@@ -20,17 +20,16 @@ from dpubench.studies.end_to_end.report.page import Page, Part, Ratio
 HERE: Final = Path(__file__).parent
 
 
-def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it at once. ``baseline`` names one of them: its variants come first.
+def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
+    """Return the report of ``runs``; the variants of the run called ``baseline`` come first.
 
-    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
+    Raises :class:`ValueError` without runs, or if none has that name.
     """
-    frame.save(render(model.build(runs, warnings.advice, MIN_EFFECT, baseline)), output)
+    return section_of(model.build(runs, warnings.advice, MIN_EFFECT, baseline))
 
 
-def render(page: Page) -> str:
-    """Return the page as HTML."""
-    return frame.render(page, page.all_runs[0].version, HERE, _FILTERS, min_effect=MIN_EFFECT)
+def section_of(page: Page) -> Section:
+    return Section("end-to-end", page, HERE, _FILTERS, more={"min_effect": MIN_EFFECT})
 
 
 def _mega(interval: Interval | None) -> Interval:

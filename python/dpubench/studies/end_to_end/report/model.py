@@ -7,9 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from dpubench.analysis.model import Interval, Warning_
-from dpubench.report.machine import bibtex, cpu_text, run_info
+from dpubench.report.machine import cpu_text, run_info
+from dpubench.report.outline import baseline_first, outline
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
-from dpubench.report.troubles import LISTED, Advice, warning_groups
+from dpubench.report.troubles import Advice, warning_groups
 from dpubench.report.words import FEW_ROUNDS, anchor, quantity
 from dpubench.studies.end_to_end import compare, wording
 from dpubench.studies.end_to_end.model import PLACES, PointSummary, RunSummary
@@ -24,9 +25,7 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, bas
 
     The default is the run that is marked as baseline, else the first. Raises :class:`ValueError` without runs, or if no run is called ``baseline``.
     """
-    if not all_runs:
-        raise ValueError("a report needs at least one run: name a run directory, or measure one with dpubench run end-to-end")
-    runs = _baseline_first(all_runs, baseline)
+    runs = baseline_first(all_runs, baseline)
     names = _names(runs)
     infos = [run_info(run, name) for run, name in zip(runs, names, strict=True)]
     others = [(i, compare.compare(runs[0], run, min_effect, (names[0], names[i]))) for i, run in enumerate(runs) if i]
@@ -46,10 +45,9 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, bas
     failures, unavailable = _troubles(runs, names)
     points = [p for run in runs for p in run.points]
     return Page(
-        title=f"dpubench {runs[0].study}: {', '.join(names)}",
+        **outline(runs, infos, advice, warnings=warnings, failures=failures, unavailable=unavailable),
         measured=_headline(runs, infos, found),
         trust=_trust(points, runs, warnings, len(failures)),
-        all_runs=infos,
         labels=[label for label in runs[0].labels if all(label in run.labels for run in runs)],
         between=[_between(found, i, names) for i, _ in others],
         parts=found,
@@ -60,11 +58,6 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, bas
         requirements=wording.requirements(points),
         ceilings=[(name, wording.ceiling_text(c)) for run, name in zip(runs, names, strict=True) for c in run.ceilings],
         traffic=wording.assignments(wording.common(p.traffic for p in points), ", "),
-        warnings=warnings,
-        failures=failures[:LISTED],
-        failures_more=max(0, len(failures) - LISTED),
-        unavailable=unavailable,
-        bibtex=bibtex(runs, infos),
         data={
             "study": runs[0].study,
             "runs": names,
@@ -76,21 +69,8 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, bas
     )
 
 
-def _baseline_first(runs: Sequence[RunSummary], baseline: str | None) -> list[RunSummary]:
-    """Return ``runs`` with the baseline in front: the first run with that name, path or target.
-
-    Without ``baseline`` it is the run that is marked as baseline, else the first. Raises :class:`ValueError` with a baseline that is none of them.
-    """
-    named = [run for run in runs if (run.is_baseline if baseline is None else baseline in (run.name, run.path, run.target))]
-    if baseline is not None and not named:
-        known = ", ".join(run.name for run in runs)
-        raise ValueError(f"baseline {baseline!r} is not among the runs of this report ({known}): name one of them with --baseline")
-    first = named[0] if named else runs[0]
-    return [first, *(run for run in runs if run is not first)]
-
-
 def _names(runs: Sequence[RunSummary]) -> list[str]:
-    return [run.name if run.target == "local" else f"{run.name} @{run.target}" for run in runs]
+    return [run.name if run.target == "local" or run.name.endswith(f"@{run.target}") else f"{run.name} @{run.target}" for run in runs]
 
 
 def _kinds(runs: Sequence[RunSummary]) -> list[tuple[str, bool]]:

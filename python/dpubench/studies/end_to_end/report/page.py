@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpubench.analysis.model import Interval
-from dpubench.report.page import RunInfo, Trouble, WarningGroup
+from dpubench.report.page import Page as PageOfStudy
 from dpubench.studies.end_to_end.model import PointSummary
 
 
@@ -155,14 +155,11 @@ class Trust:
     worst_code: str
 
 
-@dataclass(slots=True)
-class Page:
-    """All data that the template needs."""
+@dataclass(slots=True, kw_only=True)
+class Page(PageOfStudy):
+    """The page of study ``end-to-end``."""
 
-    title: str
-    measured: str
     trust: Trust
-    all_runs: list[RunInfo]
     labels: list[str]  #: labels that every point has
     between: list[str]  #: a sentence for each further run against the first
     parts: list[Part]
@@ -173,9 +170,3 @@ class Page:
     ceilings: list[tuple[str, str]]  #: (run, the client's ceiling on one link in words)
     latency_floor: str  #: p50 of the null workload, in words; empty if it was not measured
     traffic: str  #: settings of the traffic that all points share
-    warnings: list[WarningGroup]
-    failures: list[Trouble]
-    failures_more: int
-    unavailable: list[Trouble]
-    bibtex: str
-    data: dict[str, Any]

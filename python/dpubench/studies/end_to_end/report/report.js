@@ -1,7 +1,6 @@
 // The page of study end-to-end: figures over rate, frame size and latency, loss by place, cost per stage; their tables and downloads.
-(() => {
-  const { $, $$, h, grouped, num, span, plural, media, LIGHT, theme, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, choice, onAppearance } = dpubench;
-  const data = JSON.parse(document.getElementById("data").textContent);
+dpubench.part("end-to-end", ({ root, $, $$, data }) => {
+  const { h, grouped, num, span, plural, media, LIGHT, theme, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, choice, onAppearance } = dpubench;
   const PERCENTILE = { p50: "p50", p90: "p90", p99: "p99", p99_9: "p99.9", max: "maximum" };
   const NOT_THE_SERVER = ["client-limited", "stall-limited"];
   /** Mark of a point. That a search ended at the server's limit is what it was for: no mark of overload. */
@@ -422,11 +421,11 @@
   }
 
   // ------------------------------------------------------------------ events
-  document.addEventListener("click", (event) => {
+  root.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
     if (button.dataset.unitChoice) {
-      $("main").dataset.unit = button.dataset.unitChoice;
+      $("[data-unit]").dataset.unit = button.dataset.unitChoice;
       for (const b of $$("[data-unit-choice]")) b.setAttribute("aria-pressed", String(b === button));
     } else if (button.dataset.table) saveSustained(button.dataset.table);
   });
@@ -434,5 +433,4 @@
   const seen = new IntersectionObserver((entries) => { for (const e of entries) if (e.isIntersecting && !e.target.dataset.drawn) draw(e.target); }, { rootMargin: "500px" });
   for (const s of sections) seen.observe(s);
   onAppearance(() => { for (const s of sections) if (s.dataset.drawn) draw(s); }, () => { for (const s of sections) draw(s); });
-  document.documentElement.dataset.ready = "1";
-})();
+});

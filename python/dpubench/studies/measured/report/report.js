@@ -1,8 +1,6 @@
-// The page of a study of figures: what the study declares as figures, with their numbers and downloads.
-(() => {
-  const { $$, h, num, span, sizeText, media, LIGHT, theme, SYMBOLS, DASHES, plain, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, onAppearance } = dpubench;
-  const data = JSON.parse(document.getElementById("data").textContent);
-
+// The charts that studies of figures declare, with their numbers and downloads. Several studies of a page may share this script.
+for (const study of new Set([...document.querySelectorAll(".figures[data-of]")].map((holder) => holder.dataset.of))) dpubench.part(study, ({ $$, data }) => {
+  const { h, num, span, sizeText, media, LIGHT, theme, SYMBOLS, DASHES, plain, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, onAppearance } = dpubench;
   const look = (index, th) => ({ color: th.lines[index % th.lines.length], dash: DASHES[Math.floor(index / th.lines.length) % DASHES.length], symbol: SYMBOLS[index % SYMBOLS.length] });
   const hover = (figure, line, p) => [`<b>${plain(line.name || figure.quantity)}</b>`, `${plain(figure.axis)}: ${plain(p.x)}`, plain(`${span(p.value, p.low, p.high).value}  [${span(p.value, p.low, p.high).range}], ${figure.quantity}`), ...(p.rough ? ["not converged or few rounds"] : [])].join("<br>");
   const errors = (points, color) => ({ type: "data", symmetric: false, color, thickness: 1.1, width: 3, array: points.map((p) => (p.high === null ? 0 : p.high - p.value)), arrayminus: points.map((p) => (p.low === null ? 0 : p.value - p.low)) });
@@ -65,7 +63,7 @@
     return h("table", { class: "values" }, h("thead", {}, h("tr", {}, ...columns(figure).map((c) => h("th", { scope: "col" }, c)))), h("tbody", {}, ...rows(figure).map((r) => h("tr", {}, ...r.map((v) => h("td", { class: typeof v === "number" ? "num" : false }, cell(v)))))));
   }
   function draw(holder) {
-    const figures = data.figures[Number(holder.dataset.index)];
+    const figures = data.charts[Number(holder.dataset.index)];
     holder.replaceChildren(...figures.map((figure) => h("figure", { class: "plot" },
       h("figcaption", {}, figure.title, h("span", { class: "downloads" }, ...["svg", "png", "pdf", "csv"].map((format) => h("button", { type: "button", "aria-label": `Download ${figure.title} as ${format.toUpperCase()}`, click: () => download(figure, format).catch(failing("Download")) }, format.toUpperCase())))),
       h("div", { class: "canvas", role: "img", "aria-label": `${figure.title}. The numbers are in the table below the figure.` }),
@@ -78,7 +76,7 @@
       window.Plotly.newPlot(canvas, drawn, layout(figures[index], drawn, width, height, false), CONFIG);
     });
   }
-  const all = () => $$(".figures").forEach(draw);
+  const all = () => { for (const holder of $$(".figures")) draw(holder); };
   all();
   onAppearance(all, all);
-})();
+});

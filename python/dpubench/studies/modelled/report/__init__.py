@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from dpubench.analysis.digits import significant
 
@@ -26,21 +25,3 @@ def figure(value: float | None) -> str:
 def capitalized(text: str) -> str:
     """Return ``text`` with its first letter in upper case."""
     return text[:1].upper() + text[1:]
-
-
-class _Named(Protocol):
-    name: str
-    path: str
-
-
-_R = TypeVar("_R", bound=_Named)
-
-
-def baseline_first(runs: Sequence[_R], baseline: str | None) -> list[_R]:
-    """Return ``runs``, first the one with name or path ``baseline``. @raises ValueError when it is none of them"""
-    named = [run for run in runs if baseline in (run.name, run.path)]
-    if baseline is not None and not named:
-        known = ", ".join(run.name for run in runs)
-        raise ValueError(f"baseline {baseline!r} is not among the runs of this report ({known}): name one of them with --baseline")
-    first = named[0] if named else runs[0]
-    return [first, *(run for run in runs if run is not first)]

@@ -10,9 +10,10 @@ from typing import Final
 
 from dpubench.analysis.model import Comparison
 from dpubench.analysis.naming import size_text
-from dpubench.report.machine import bibtex, cpu_text, run_info
+from dpubench.report.machine import cpu_text, run_info
+from dpubench.report.outline import outline
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
-from dpubench.report.troubles import LISTED, Advice, warning_groups
+from dpubench.report.troubles import Advice, warning_groups
 from dpubench.report.words import anchor, count_text, number
 from dpubench.studies.operators import layouts
 from dpubench.studies.operators.model import PointSummary, RunSummary
@@ -236,13 +237,18 @@ def build(
     failures, unavailable = _troubles(all_runs, names)
     heat = [_heat(operators, i, base, v, p) for p in PAIRINGS for i, v in enumerate(verdicts) if base is not None and v is not None]
     is_set = bool(all_runs[0].run_set) and len({r.run_set for r in all_runs}) == 1
+    about = outline(all_runs, all_infos, advice, warnings=warnings, failures=failures, unavailable=unavailable)
+    about["title"] = f"dpubench {all_runs[0].study}: " + (all_runs[0].run_set if is_set else ", ".join(r.name for r in all_runs))
+    only_verified = [info for info, run in zip(all_infos, all_runs, strict=True) if run.times_mean_nothing]
+    absent = [info for info in all_infos if info not in infos and info not in only_verified]
+    about["all_runs"] = [*infos, *only_verified, *absent]
     return Page(
-        title=f"dpubench {all_runs[0].study}: " + (all_runs[0].run_set if is_set else ", ".join(r.name for r in all_runs)),
+        **about,
         measured=_measured(runs, infos, base, operators, emulated, is_set),
-        trust=_trust(runs, warnings, len(failures)),
         runs=infos,
-        emulated=[i for i, run in zip(all_infos, all_runs, strict=True) if run.times_mean_nothing],
-        absent=[all_infos[i] for i, run in enumerate(all_runs) if i not in timed and not run.times_mean_nothing],
+        emulated=only_verified,
+        absent=absent,
+        trust=_trust(runs, warnings, len(failures)),
         correctness=correctness(emulated),
         paths=[line for o, r in zip(operators, rows, strict=True) for line in _paths(o, r, base)] if base is not None else [],
         pairing=pairing,
@@ -257,11 +263,6 @@ def build(
         heat=heat,
         builds=[row for run in runs for row in builds(run)],
         ratio_range=(min([*ratios, 1.0]), max([*ratios, 2.0])),
-        warnings=warnings,
-        failures=failures[:LISTED],
-        failures_more=max(0, len(failures) - LISTED),
-        unavailable=unavailable,
-        bibtex=bibtex(all_runs, all_infos),
         data={
             **chart_data(runs, infos, base, operators, verdicts),
             "table": table_data(rows, infos),

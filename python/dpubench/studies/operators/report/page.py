@@ -8,10 +8,11 @@ and, folded below it, one row per family.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from dpubench.analysis.model import Comparison, Interval
-from dpubench.report.page import RunInfo, Trouble, WarningGroup
+from dpubench.report.page import Page as PageOfStudy
+from dpubench.report.page import RunInfo
 from dpubench.studies.operators.model import PointSummary
 from dpubench.studies.operators.report.points import weakness
 
@@ -142,12 +143,10 @@ class Trust:
     worst_code: str
 
 
-@dataclass(slots=True)
-class Page:
-    """All data for the template."""
+@dataclass(slots=True, kw_only=True)
+class Page(PageOfStudy):
+    """The page of study ``operators``."""
 
-    title: str
-    measured: str
     trust: Trust
     runs: list[RunInfo]  #: runs with times
     emulated: list[RunInfo]  #: runs that only tell right from wrong
@@ -166,13 +165,3 @@ class Page:
     heat: list[HeatMap]
     builds: list[Comparison]  #: two builds that alternated within a run
     ratio_range: tuple[float, float]  #: range of the ratios to the next best, for the small plots of the table
-    warnings: list[WarningGroup]
-    failures: list[Trouble]
-    failures_more: int
-    unavailable: list[Trouble]
-    bibtex: str
-    data: dict[str, Any]  #: for the figures; see :func:`chart_data`
-
-    @property
-    def all_runs(self) -> list[RunInfo]:
-        return [*self.runs, *self.emulated, *self.absent]

@@ -1,8 +1,7 @@
 // The report's behaviour: filter, figures, point tables, calculator, downloads. Everything from a run is set as text, never as markup.
 "use strict";
-(() => {
-  const { $, $$, h, num, span, sizeText, words, numeric, plural, media, LIGHT, theme, SYMBOLS, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, bracket, options, choice, onAppearance } = dpubench;
-  const data = JSON.parse(document.getElementById("data").textContent);
+dpubench.part("operators", ({ root, $, $$, data }) => {
+  const { h, num, span, sizeText, words, numeric, plural, media, LIGHT, theme, SYMBOLS, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, bracket, options, choice, onAppearance } = dpubench;
   const F = Object.fromEntries(data.fields.map((name, i) => [name, i]));
   const RF = Object.fromEntries(data.ratioFields.map((name, i) => [name, i]));
   const many = data.runs.length > 1;
@@ -487,7 +486,7 @@
   }
   function choosePairing(chosen) {
     pairing = chosen;
-    $("main").dataset.pairing = chosen;
+    $("[data-pairing]").dataset.pairing = chosen;
     for (const b of $$("[data-pairing-choice]")) b.setAttribute("aria-pressed", String(b.dataset.pairingChoice === chosen));
     if ($("#ratios")?.dataset.drawn) drawRatios();
     for (const a of articles) if (a.dataset.drawn && data.operators[Number(a.dataset.index)].state.quantity === "ratio") draw(a);
@@ -659,7 +658,7 @@
   }
 
   // ------------------------------------------------------------------ events
-  document.addEventListener("click", (event) => {
+  root.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
     if (button.classList.contains("fold")) fold(button.closest("tbody"), button.getAttribute("aria-expanded") !== "true");
@@ -681,5 +680,4 @@
   const redraw = () => { if (ratioSection?.dataset.drawn) drawRatios(); for (const a of articles) if (a.dataset.drawn) draw(a); };
   onAppearance(redraw, () => { drawRatios(); for (const a of articles) draw(a); });
   if ($("#calc")) setUpCalculator();
-  document.documentElement.dataset.ready = "1";
-})();
+});

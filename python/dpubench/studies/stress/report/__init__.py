@@ -7,26 +7,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis.digits import significant
-from dpubench.report import frame
+from dpubench.report.frame import Section
 from dpubench.studies.stress import text
 from dpubench.studies.stress.model import RunSummary
 from dpubench.studies.stress.report import model
-from dpubench.studies.stress.report.page import Page
 
 HERE: Final = Path(__file__).parent
 
 
-def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it atomically. ``baseline`` names the target or run that the others are compared with.
+def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
+    """Return the report of ``runs``; ``baseline`` names the target or run that the others are compared with.
 
-    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
+    Raises :class:`ValueError` without runs or with a baseline that is none of them.
     """
-    frame.save(render(model.build(runs, baseline)), output)
+    return Section("stress", model.build(runs, baseline), HERE, _FILTERS)
 
 
-def render(page: Page) -> str:
-    """Return the page as HTML."""
-    filters: dict[str, Callable[..., Any]] = {
-        "remarks": text.remarks, "rank": text.rank_words, "relative": text.relative_text, "figure": lambda value: significant(value, 3),
-    }  # fmt: skip
-    return frame.render(page, page.all_runs[0].version, HERE, filters)
+_FILTERS: Final[dict[str, Callable[..., Any]]] = {
+    "remarks": text.remarks,
+    "rank": text.rank_words,
+    "relative": text.relative_text,
+    "figure": lambda value: significant(value, 3),
+}

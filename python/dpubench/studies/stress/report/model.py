@@ -8,9 +8,9 @@ from typing import Any
 
 from dpubench.analysis import warnings
 from dpubench.report.figures import rounded, triple
-from dpubench.report.machine import bibtex, run_info
+from dpubench.report.machine import run_info
+from dpubench.report.outline import outline
 from dpubench.report.page import Trouble
-from dpubench.report.troubles import LISTED, warning_groups
 from dpubench.studies.measured import text as measured
 from dpubench.studies.stress import ranking, text
 from dpubench.studies.stress.model import RATE, PointSummary, RunSummary
@@ -29,12 +29,11 @@ def build(runs: Sequence[RunSummary], baseline: str | None = None) -> Page:
     found = ranking.rank(runs, reference)
     twice = Counter(run.target for run in runs).most_common(1)[0][1] > 1  # runs of one target at different times
     infos = [run_info(run, run.name if twice or len(runs) == 1 else run.target) for run in runs]
-    failures = [Trouble(run.name, f.point or f.group or "", f"{f.phase}: {f.message}") for run in runs for f in run.failures]
+    imported = all(run.origin == "imported" for run in runs)
     several = len(runs) > 1 and not found.refused
     return Page(
-        title=f"dpubench {runs[0].study}: {', '.join(info.name for info in infos)}",
+        **outline(runs, infos, warnings.advice, note="Imported" if imported else "Measured", unavailable=_unavailable(runs)),
         measured="Which kinds of operations are profitable on a device, by stress-ng",
-        all_runs=infos,
         parts=[RunPart(info, measured.counts(run), text.stress_ng(run), run) for run, info in zip(runs, infos, strict=True)],
         refused=found.refused,
         reference=infos[found.reference].name if several else "",
@@ -44,12 +43,7 @@ def build(runs: Sequence[RunSummary], baseline: str | None = None) -> Page:
         moved=sorted(found.moved, key=lambda moved: (not moved.decided, moved.stressor)),
         moved_of=found.moved_of,
         durations=None if found.durations is None else (f"{found.durations[0]:g} s", f"{found.durations[1]:g} s"),
-        warnings=warning_groups(((run.name, w) for run in runs for w in run.warnings), warnings.advice),
-        failures=failures[:LISTED],
-        failures_more=max(0, len(failures) - LISTED),
-        unavailable=_unavailable(runs),
-        bibtex=bibtex(runs, infos),
-        imported=all(run.imported for run in runs),
+        imported=imported,
         data=_data(found, [info.name for info in infos], several=several),
     )
 

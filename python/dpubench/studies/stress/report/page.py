@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from dpubench.report.page import RunInfo, Trouble, WarningGroup
+from dpubench.report.page import Page as PageOfStudy
+from dpubench.report.page import RunInfo
 from dpubench.studies.stress.model import PointSummary, RunSummary
 from dpubench.studies.stress.ranking import ClassMean, Moved, Row
 
@@ -43,13 +43,10 @@ class ClassPart:
     means: list[ClassMean]  #: in the order of the targets
 
 
-@dataclass(slots=True)
-class Page:
-    """Everything the template needs."""
+@dataclass(slots=True, kw_only=True)
+class Page(PageOfStudy):
+    """The page of study ``stress``."""
 
-    title: str
-    measured: str
-    all_runs: list[RunInfo]
     parts: list[RunPart]
     refused: str
     reference: str  #: empty without several targets
@@ -59,10 +56,4 @@ class Page:
     moved: list[Moved]
     moved_of: int
     durations: tuple[str, str] | None
-    warnings: list[WarningGroup]
-    failures: list[Trouble]
-    failures_more: int
-    unavailable: list[Trouble]
-    bibtex: str
     imported: bool  #: whether all runs are imported
-    data: dict[str, Any]

@@ -1,7 +1,6 @@
 // The page of study stress: the box plot of all stressors, the class means, and downloads, from data that Python made.
-(() => {
-  const { $, $$, h, num, media, LIGHT, theme, ticks, tickText, save, saveSvg, failing, csv, options, onAppearance } = dpubench;
-  const data = JSON.parse(document.getElementById("data").textContent);
+dpubench.part("stress", ({ $, $$, data }) => {
+  const { h, num, media, LIGHT, theme, ticks, tickText, save, saveSvg, failing, csv, options, onAppearance } = dpubench;
   const SVG = "http://www.w3.org/2000/svg";
   const state = { mark: data.mark, class: "" };
   const labels = [...new Set(data.labels.filter(Boolean))].join("; ");
@@ -98,5 +97,4 @@
   }
   all();
   onAppearance(all, all);
-  document.documentElement.dataset.ready = "1";
-})();
+});
