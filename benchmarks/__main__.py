@@ -26,7 +26,7 @@ from dpubench.errors import Exit, Interrupted, UserError
 from dpubench.programs import OPERATORS
 from dpubench.workers.process import WorkerFault
 
-from benchmarks import bare, cores, datapath, device, distinct, instrument, layouts, orientation, overhead, portable, startup
+from benchmarks import bare, cores, datapath, device, distinct, instrument, layouts, orientation, overhead, portable, startup, stress
 from benchmarks.apart import Apart
 from benchmarks.common import ROOT, Bench, Claim
 
@@ -42,6 +42,7 @@ PARTS: dict[str, Part] = {
     "cores": cores.measure,
     "instrument": instrument.measure,
     "layouts": layouts.measure,
+    "stress": stress.measure,
     "orientation": orientation.measure,
 }
 APART = "apart"  # runs around all others

@@ -62,7 +62,8 @@ class Run {
     const Tool& tool = find_tool(job_.tool);
     const std::filesystem::path path = path_of(tool);
     if (path.empty()) throw Error(job_.tool + ": is not installed here: install package " + std::string(tool.package));
-    Spec spec{{path.string()}, folder_.path(), job_.time_limit_s};
+    Spec spec{{path.string()}, folder_.path(), job_.time_limit_s, job_.unprivileged};
+    if (job_.unprivileged) folder_.open_to_nobody();
     spec.words.insert(spec.words.end(), job_.arguments.begin(), job_.arguments.end());
     const json before = dpubench::measure::cpu_times_now();
     Supervised running(spec);

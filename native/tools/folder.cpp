@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "tools/supervised.hpp"
 
 namespace dpubench::tools {
 namespace {
@@ -54,6 +55,12 @@ WorkingFolder::WorkingFolder() {
     if (lock_ >= 0) close(lock_);
     throw Error(name + ": cannot be locked: " + reason);
   }
+}
+
+void WorkingFolder::open_to_nobody() {
+  if (geteuid() != 0) return;
+  if (chown(path_.c_str(), static_cast<uid_t>(-1), kNobody) != 0 || chmod(path_.c_str(), 0770) != 0)
+    throw Error(path_.string() + ": cannot be opened to the user nobody: " + std::strerror(errno));
 }
 
 WorkingFolder::~WorkingFolder() {

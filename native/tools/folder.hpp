@@ -14,6 +14,8 @@ class WorkingFolder {
   WorkingFolder(const WorkingFolder&) = delete;
   WorkingFolder& operator=(const WorkingFolder&) = delete;
   ~WorkingFolder();
+  /// Let the user nobody work in it too. @throws Error with the kernel's reason
+  void open_to_nobody();
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -42,7 +42,7 @@ ToolJob parse_tool_job(std::string_view text) {
   protocol::Reader reader(kJobSchema);
   ToolJob job;
   std::string schema;
-  if (reader.object(whole, "", {"schema", "tool", "arguments", "time_limit_s", "ready", "collect"})) {
+  if (reader.object(whole, "", {"schema", "tool", "arguments", "time_limit_s", "ready", "collect", "unprivileged"})) {
     reader.text(whole, "", "schema", schema);
     if (reader.sound("/schema") && schema != kJobSchema) reader.fault("/schema", "must be " + std::string(kJobSchema));
     reader.text(whole, "", "tool", job.tool);
@@ -50,6 +50,7 @@ ToolJob parse_tool_job(std::string_view text) {
     reader.number(whole, "", "time_limit_s", job.time_limit_s, 0.1, kLongest_s);
     reader.text(whole, "", "ready", job.ready, false);
     read_texts(reader, whole, "collect", job.collect);
+    reader.boolean(whole, "", "unprivileged", job.unprivileged);
     if (!std::all_of(job.collect.begin(), job.collect.end(), is_plain_name))
       reader.fault("/collect", "must hold names of files without a folder, which do not begin with a point");
   }

@@ -15,6 +15,7 @@ struct ToolJob {
   double time_limit_s = 3600;
   std::string ready;                 ///< text in its output that tells that it listens; empty: it does not matter
   std::vector<std::string> collect;  ///< names of files that it writes into its working folder and that are wanted
+  bool unprivileged = false;         ///< root runs it as the user nobody; for other users it makes no difference
 };
 
 /// Parse a job. @throws Error that names each field, its fault and the right form

@@ -1,6 +1,7 @@
 #include "tools/supervised.hpp"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -37,21 +38,27 @@ void close_all(std::initializer_list<int> descriptors) {
   }
 }
 
-[[noreturn]] void become(const std::vector<char*>& words, const std::filesystem::path& folder, int out, int err, int failure,
-                         pid_t parent) {
+/// Become the user nobody. @returns whether that was possible, which it is for root
+bool give_up_rights() {
+  return setgroups(0, nullptr) == 0 && setresgid(kNobody, kNobody, kNobody) == 0 && setresuid(kNobody, kNobody, kNobody) == 0;
+}
+
+[[noreturn]] void become(const std::vector<char*>& words, const Spec& spec, int out, int err, int failure, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   std::signal(SIGPIPE, SIG_DFL);
   setsid();
-  // If the supervisor itself is killed, nobody else is left to end this process.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
   dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   setenv("LC_ALL", "C", 1);  // numbers and messages are read by a program
-  if (folder.empty() || chdir(folder.c_str()) == 0) execv(words[0], words.data());
+  const bool there = spec.folder.empty() || chdir(spec.folder.c_str()) == 0;
+  const bool allowed = there && (!spec.unprivileged || geteuid() != 0 || give_up_rights());
+  // If the supervisor itself is killed, nobody else is left to end this process. A change of user would take this back.
+  if (allowed) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  if (allowed) execv(words[0], words.data());
   const int reason = errno;
   (void)!write(failure, &reason, sizeof reason);
   _exit(127);
@@ -100,7 +107,7 @@ Supervised::Supervised(const Spec& spec)
   const auto [failure_read, failure_write] = make_pipe();
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ == 0) become(words, spec.folder, out_write, err_write, failure_write, parent);
+  if (pid_ == 0) become(words, spec, out_write, err_write, failure_write, parent);
   const int fork_error = errno;
   close_all({out_write, err_write, failure_write});
   int reason = 0;

@@ -14,11 +14,15 @@
 
 namespace dpubench::tools {
 
+/// User and group nobody, which every Linux has by this number.
+inline constexpr unsigned kNobody = 65534;
+
 /// What to run.
 struct Spec {
   std::vector<std::string> words;  ///< the first word is a path
   std::filesystem::path folder;    ///< working folder; empty: this process's
   double limit_s = 0;              ///< seconds after which it is ended
+  bool unprivileged = false;       ///< whether root gives up its rights for it; for other users it makes no difference
 };
 
 /// Text that a program wrote, cut where it is too long.

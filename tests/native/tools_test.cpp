@@ -1,5 +1,6 @@
 // Outside programs: versions, processor times, output that does not end.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -61,6 +62,16 @@ TEST(SupervisedProgram, IsEndedWhenItsTimeIsOver) {
   const Ended ended = run_to_end({{"/bin/sh", "-c", "trap '' TERM; while :; do sleep 1; done"}, "", 0.2});
   EXPECT_TRUE(ended.over_time);
   EXPECT_EQ(ended.signal, 9);
+}
+
+TEST(SupervisedProgram, OfRootGivesUpItsRights) {
+  Spec spec{{"/bin/sh", "-c", "id -u; id -g; grep CapEff /proc/self/status"}, "", 30, true};
+  const Ended ended = run_to_end(spec);
+  if (geteuid() == 0) {
+    EXPECT_EQ(ended.out.text, "65534\n65534\nCapEff:\t0000000000000000\n");
+  } else {
+    EXPECT_EQ(ended.out.text, std::to_string(geteuid()) + "\n" + std::to_string(getegid()) + "\nCapEff:\t0000000000000000\n");
+  }
 }
 
 TEST(SupervisedProgram, ThatCannotBeStartedSaysWhy) {

@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from dpubench.errors import UserError, nearest
 
 _ORDER = (
-    "doctor", "list", "describe", "run", "resume", "show", "report", "compare", "export", "query", "target", "anchor", "bundle",
+    "doctor", "list", "describe", "run", "resume", "import", "show", "report", "compare", "export", "query", "target", "anchor", "bundle",
     "add", "save", "check", "remove",
 )  # fmt: skip
 _HERE = Path(__path__[0])

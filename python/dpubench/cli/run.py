@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from dpubench.cli._values import lay, pairs, split
+
 if TYPE_CHECKING:
     from dpubench.anchors import Anchor
     from dpubench.plans.load import Where
@@ -67,8 +69,8 @@ def command(
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),
 ) -> int:
     given = {
-        "--operator": _split(operator), "--workload": _split(workload), "--size": _split(size), "--threads": _split([threads]),
-        "--burst": _split([burst]), "--in-flight": _split([in_flight]), "--footprint": _split([footprint]), "--engine": _engines(engine),
+        "--operator": split(operator), "--workload": split(workload), "--size": split(size), "--threads": split([threads]),
+        "--burst": split([burst]), "--in-flight": split([in_flight]), "--footprint": split([footprint]), "--engine": _engines(engine),
         "--param": param, "--exact": exact or "", "--dask": dask,
     }  # fmt: skip
     common = {
@@ -129,13 +131,9 @@ def _effect(fail_on: str, min_effect: str, against: str) -> float | None:
         raise UserError(f"--min-effect {min_effect}: {error}") from None
 
 
-def _split(values: list[str]) -> list[str]:
-    return [word.strip() for value in values for word in value.split(",") if word.strip()]
-
-
 def _engines(values: list[str]) -> list[str] | str:
     """Return a list of engines, or a single word, which may be a choice (`all`): the plan's model tells them apart."""
-    words = _split(values)
+    words = split(values)
     return words[0] if len(words) == 1 else words
 
 
@@ -194,11 +192,11 @@ def _plan(
         if option not in study.plan_model.OPTIONS:
             raise UserError(f"{option}: study '{study.name}' has no such option{_has(study)}")
         key = study.plan_model.OPTIONS[option]
-        words[key] = words[key] | _pairs(option, value, "mode=gcm") if option == "--param" else value
+        words[key] = words[key] | pairs(option, value, "mode=gcm") if option == "--param" else value
         options[key] = option
     changed = set(options)
-    for key, value in _pairs("--set", values, "rounds.max=8").items():
-        _lay(words, study, key, value)
+    for key, value in pairs("--set", values, "rounds.max=8").items():
+        lay(words, study, key, value)
         options[key.partition(".")[0]] = f"--set {key}"
         changed.add(key)
     if inputs:
@@ -209,36 +207,3 @@ def _plan(
     words["leaves_out"] = [omission for omission in words["leaves_out"] if Omission.model_validate(omission).holds_after(changed)]
     where = Where(source, lines, options)
     return plan_from_words(words, where), where
-
-
-def _pairs(option: str, texts: list[str], example: str) -> dict[str, list[str]]:
-    """Return the values of ``NAME=VALUE[,VALUE]`` options by name. @raises UserError for a malformed option"""
-    from dpubench.errors import UserError
-
-    found: dict[str, list[str]] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key or not value:
-            raise UserError(f"{option} {text}: write {'KEY' if option == '--set' else 'NAME'}=VALUE, such as {option} {example}")
-        if key in found:
-            raise UserError(f"{option} {key} is given twice: give it once, with commas between its values")
-        found[key] = _split([value])
-    return found
-
-
-def _lay(words: dict[str, Any], study: Study, key: str, values: list[str]) -> None:
-    """Replace the value of ``key``, which may be ``part.key``, in a plan's words by ``values``. @raises UserError for an unknown key"""
-    from dpubench.errors import UserError, nearest
-
-    first, *rest = key.split(".")
-    known = [k for k in study.plan_model.model_fields if k != "study"]
-    if first not in known:
-        raise UserError(f"--set {key}: plans of study '{study.name}' have no such key{nearest(first, known)}")
-    value: Any = values[0] if len(values) == 1 else values
-    at = words
-    for step in [first, *rest][:-1]:
-        inner = at.get(step, {})  # A mapping with the user's own keys may lack this one.
-        if not isinstance(inner, dict):
-            raise UserError(f"--set {key}: {step} has no keys of its own: write --set {step}=VALUE")
-        at[step] = at = dict(inner)
-    at[[first, *rest][-1]] = value

@@ -121,7 +121,7 @@ def _fill(writer: RunWriter, found: Imported, member: Member, name: str, request
         finally:
             file.close()
         file.finish()
-    writer.write_record({**record, **member.record, "status": "complete", "finished": now_utc()})
+    writer.write_record({**record, **member.record, "origin": "imported", "status": "complete", "finished": now_utc()})
 
 
 def _described(path: Path) -> dict[str, Any]:

@@ -10,13 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from dpubench.studies import Part, Request, check_names
+from dpubench.errors import UserError
+from dpubench.studies import Part, Request, check_names, names
 
 if TYPE_CHECKING:
     from dpubench.analysis.model import Figure
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
     from dpubench.report.frame import Section
+    from dpubench.run.importing import File, Imported
     from dpubench.run.session import Draft, Ending, Told
     from dpubench.storage.runs import KeptRun, Reading, RunWriter
 
@@ -67,6 +69,13 @@ class PackagedStudy:
         """Return what is needed to continue the run of ``record`` (``run.json``). Its target stays open until ``opened`` closes. @raises UserError"""
         assert isinstance(plan, self.plan_model)  # likewise
         found: Draft = self._module("draft").draft_again(plan, where, record, request, opened)
+        return found
+
+    def imports(self, files: Sequence[File]) -> Imported:
+        """Return what ``files`` hold, read by module ``imports``. @raises UserError the study has none, or a file is wrong"""
+        if importlib.util.find_spec(f"{__package__}.{self.name.replace('-', '_')}.imports") is None:
+            raise UserError(f"--study {self.name}: this study reads no results of others{_importing()}")
+        found: Imported = self._module("imports").imported(files)
         return found
 
     def ended(self, runs: list[Any], ending: Ending) -> Told:
@@ -143,3 +152,9 @@ class PackagedStudy:
         """
         found: Section = self._module("report").section(runs, baseline)
         return found
+
+
+def _importing() -> str:
+    """Return which studies read results of others, for a message."""
+    able = [name for name in names() if importlib.util.find_spec(f"{__package__}.{name.replace('-', '_')}.imports") is not None]
+    return f": these do: {', '.join(able)}" if able else ""

@@ -147,16 +147,18 @@ class Tool:
 
     def __init__(
         self, target: Target, name: str, arguments: Sequence[str], *, limit_s: float, stop: StopRequest | None = None, ready: str = "",
-        collect: Sequence[str] = (),
+        collect: Sequence[str] = (), unprivileged: bool = False,
     ) -> None:  # fmt: skip
         """Start ``name``, which ends after ``limit_s`` seconds at the latest.
 
         Args:
             ready: text in its output that tells that it listens, for :meth:`wait_ready`
             collect: names of files that it writes into its working folder and that are wanted
+            unprivileged: whether root runs it as the user nobody
         """
         job: dict[str, Any] = {"schema": schemas.TOOL_JOB, "tool": name, "arguments": list(arguments), "time_limit_s": limit_s}
         job |= ({"ready": ready} if ready else {}) | ({"collect": list(collect)} if collect else {})
+        job |= {"unprivileged": True} if unprivileged else {}
         limit_s += _AFTERWARDS_S
         self._name = name
         self._worker = Worker(
