@@ -79,11 +79,12 @@ class Apt:
         self._check(names)
         self._fetched += 1
         archives = self._folder / f"archives{self._fetched}"
-        (archives / "partial").mkdir(parents=True)
-        if alone:
-            self._run("apt-get", "download", *names, folder=archives)
-        else:
-            self._run("apt-get", "install", "-o", f"Dir::Cache::archives={archives}", "--yes", "--download-only", *names)
+        archives.mkdir()
+        if not alone:
+            told = self._run("apt-get", "install", "--simulate", *names).stdout
+            names = re.findall(r"^Inst (\S+) ", told, re.MULTILINE)
+        # `apt-get install --download-only` would leave out packages that lie on this machine (file:).
+        self._run("apt-get", "download", *names, folder=archives)
         return sorted(archives.glob("*.deb"))
 
     def _check(self, names: Sequence[str]) -> None:

@@ -6,10 +6,12 @@ Programs of the bundle are scripts, for compiling the real ones takes ten minute
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,10 +22,10 @@ import pytest
 from conftest import ROOT, SCRIPTED, Bench
 from dpubench import targets
 from dpubench.bundles import archive as bundle
-from dpubench.emulation import images, machine, packages
+from dpubench.emulation import cpio, images, machine
 from dpubench.errors import EnvironmentFault, TargetLost, UserError
-from dpubench.targets import EMULATED
 from dpubench.remote.agent import AgentProcess
+from dpubench.targets import EMULATED
 from dpubench.targets.vm import VmTarget
 from sshd import small_bundle
 
@@ -35,13 +37,38 @@ AGENT_SOURCES = ("agent/*.cpp", "programs/agent.cpp", "inputs/digest.cpp")
 
 #: Seconds for what takes moments on an idle host.
 LIMIT_S = 60.0
-#: A program that tells where it runs, what became of its input, and that waits.
+#: A program that tells where it runs and what became of its input, or waits.
 PROGRAM = """\
 case "$1" in
 where) uname -m; echo "$2"; id -u; cat ;;
 wait) echo waiting; sleep 3600 ;;
 esac
 """
+#: A program that speaks the contract as the scripted worker does, for a job of one point; there is no Python in the machine.
+WORKER = """\
+case " $* " in
+*" --list "*) cat <<'END'
+{listed}
+END
+exit ;;
+*" --check "*) cat <<'END'
+{checked}
+END
+exit ;;
+esac
+read -r job
+group=${{job#*'"groups":[{{"id":"'}}
+group=${{group%%'"'*}}
+point=${{job#*'"points":[{{"id":"'}}
+point=${{point%%'"'*}}
+sed -e "s,GROUP,$group,; s,POINT,$point," <<'END'
+{measured}
+END
+"""
+#: Job of the scripted worker whose events :data:`WORKER` repeats, for the group GROUP and the point POINT.
+POINTS = [{"id": "POINT", "engine": "portable"}]
+JOB = {"control": "auto", "round": 0, "seed": 1, "cycles": 1, "groups": [{"id": "GROUP", "operator": "crc", "points": POINTS}]}
+CHECKED = [{"operator": "crc", "params": {"size": "1024"}}]
 
 
 @pytest.fixture(scope="session")
@@ -173,3 +200,128 @@ def test_a_machine_that_ends_is_a_lost_target(vm: VmTarget, cache: Path) -> None
         vm.place([ROOT / "README.md"])
 
 
+def scripted_worker(*arguments: str, given: object = None) -> str:
+    """Return what the scripted worker says on this machine."""
+    words = [sys.executable, "-S", "-E", str(SCRIPTED), *arguments]
+    environment = {"PROGRAM": "dpubench-operators"}
+    done = subprocess.run(words, input=json.dumps(given), env=environment, capture_output=True, text=True, check=True, timeout=LIMIT_S)
+    return done.stdout.strip()
+
+
+def test_a_run_on_the_machine_says_what_is_right_and_no_time(agent: Path, cache: Path, bench: Bench) -> None:
+    said = {"listed": ("--list",), "checked": ("--check",), "measured": ()}
+    given = {"listed": None, "checked": CHECKED, "measured": JOB}
+    program = WORKER.format(**{key: scripted_worker(*words, given=given[key]) for key, words in said.items()})
+    archive = small_bundle(bench.folder / "bundle.tar.gz", agent, f"#!/bin/sh\n{program}", architecture=ARCHITECTURE)
+    bench.environment |= {"XDG_CONFIG_HOME": str(bench.folder / "config")}
+    assert bench("target", "add", "dev", f"vm:{ARCHITECTURE},memory=256MiB,bundle={archive}").returncode == 0
+    words = ("--operator", "crc", "--engine", "portable", "--size", "1KiB", "--threads", "1")
+    done = bench("run", "operators", "--target", "dev", "--name", "r", *words, timeout=300)
+    assert done.returncode == 0, done.stderr
+    record = bench.record("r")
+    assert record["target_info"] == {"spec": f"vm:{ARCHITECTURE},memory=256MiB,bundle={archive}", "label": EMULATED, "emulated": True}
+    assert [(p["engine"], p["verified"]["compared"]) for p in record["points"]] == [("portable", 32)]
+    assert EMULATED in done.stdout and "Gb/s" not in done.stdout
+    assert gone(cache, 0) and left(cache) == []
+    removed = bench("target", "remove", "dev", "--purge")
+    assert removed.returncode == 0 and "forgotten" in removed.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_emulator_ends_with_dpubench(number: signal.Signals, spec: str, cache: Path, bench: Bench) -> None:
+    process = bench.start("target", "check", spec)
+    given_up = time.monotonic() + LIMIT_S
+    while not emulators(cache):
+        assert process.poll() is None and time.monotonic() < given_up
+        time.sleep(0.01)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert gone(cache), out + err
+    if number == signal.SIGKILL:
+        assert process.returncode == -number and len(left(cache)) == 1
+        with machine._folder() as folder:  # the next machine removes what a killed one left
+            assert left(cache) == [folder]
+    else:
+        assert process.returncode == 130
+    assert left(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("vm", "cannot boot the architecture ''; known: aarch64"),
+        ("vm:x86_64", "cannot boot the architecture 'x86_64'"),
+        ("vm:aarch46", "did you mean 'aarch64'?"),
+        ("vm:aarch64,memory=1", "memory: '1' has no unit"),
+        ("vm:aarch64,memory=64MiB,quota=1", "unknown setting 'quota'"),
+        ("vm:aarch64,cpus=0", "cpus: '0' is not a number of CPUs"),
+        ("vm:aarch64,cpus=17", "write 1 to 16"),
+        ("vm:aarch64,userland=ful", "did you mean 'full'?"),
+        ("vm:aarch64,core=max", "core: unknown 'max'"),
+        ("vm:aarch64,memory", "write KEY=VALUE"),
+    ],
+)
+def test_wrong_settings_are_told(word: str, told: str) -> None:
+    with pytest.raises(UserError, match=r"^--target") as raised:
+        targets.find(word)
+    assert told in str(raised.value)
+
+
+def opened(cache: Path, word: str = f"vm:{ARCHITECTURE},memory=256MiB") -> str:
+    """Return why a target cannot be opened; nothing is left of it."""
+    target = targets.find(word)
+    with pytest.raises(UserError) as raised:
+        target.open()
+    target.close()
+    assert gone(cache, 0) and left(cache) == []
+    return str(raised.value)
+
+
+def test_what_is_missing_here_is_told(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert "qemu-system-aarch64 is not installed: install the package qemu-system-arm" in opened(cache)
+    for name in ("qemu-system-aarch64", "ssh", "ssh-keygen"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    for entry in cache.iterdir():
+        entry.unlink()
+    assert "apt-get is not installed here" in opened(cache)
+
+
+def test_too_little_memory_is_told_with_what_is_needed(cache: Path) -> None:
+    told = opened(cache, f"vm:{ARCHITECTURE},memory=128MiB")
+    assert "memory: 128MiB are too little for its kernel and userland: give at least memory=" in told
+
+
+def test_a_boot_that_does_not_finish_shows_the_console(made: images.Images, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = machine.Board(ARCHITECTURE, "cortex-a72", 1, 256 << 20)
+    with pytest.raises(EnvironmentFault, match=r"does not boot: the emulator has ended \(status 0\); its kernel says: Kernel panic - not syncing"):
+        machine.Machine(board, images.Images(made.kernel, []))  # its first program has no shell
+    wrong = tmp_path / "wrong.cpio"
+    with wrong.open("wb") as stream:
+        out = cpio.Writer(stream)
+        out.file("dpubench/modules/99-wrong.ko", b"no module")
+        out.close()
+    with pytest.raises(EnvironmentFault, match=r"does not boot: the kernel refuses the module /dpubench/modules/99-wrong.ko; its console ends with"):
+        machine.Machine(board, images.Images(made.kernel, [*made.archives, wrong]))
+    with pytest.raises(EnvironmentFault, match=r"does not boot: .*unable to find CPU model 'cortex-z'"):
+        machine.Machine(dataclasses.replace(board, core="cortex-z"), made)
+    monkeypatch.setattr(machine, "BOOT_LIMIT_S", 0.5)
+    with pytest.raises(EnvironmentFault, match=r"did not boot within 0.5 s; its console is empty"):
+        machine.Machine(board, made)
+    assert gone(cache, 0) and left(cache) == []
+
+
+def test_a_port_that_was_taken_is_replaced(made: images.Images, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ports = iter([taken.getsockname()[1]] * 2 + [machine._free_port()])
+        monkeypatch.setattr(machine, "_free_port", lambda: next(ports))
+        booted = machine.Machine(machine.Board(ARCHITECTURE, "cortex-a72", 1, 256 << 20), made)
+        try:
+            assert booted.port != taken.getsockname()[1] and booted.ended() == ""
+        finally:
+            booted.close()
+    assert gone(cache, 0) and left(cache) == []
