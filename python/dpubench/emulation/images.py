@@ -218,7 +218,7 @@ def _data(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 @contextlib.contextmanager
 def _content(archive: Path) -> Iterator[tarfile.TarFile]:
     """Yield the files of a package, to be read in order. @raises EnvironmentFault it is damaged"""
-    words = ["dpkg-deb", "--fsys-tarfile", archive]
+    words = ["dpkg-deb", "--fsys-tarfile", str(archive)]
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reader:
         assert reader.stdout is not None  # it is a PIPE
         try:

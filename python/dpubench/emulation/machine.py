@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from dpubench import programs, scratch
+from dpubench import network, programs, scratch
 from dpubench.emulation import cpio
 from dpubench.emulation.images import Images
 from dpubench.errors import EnvironmentFault, UserError
@@ -48,13 +48,28 @@ _KERNEL_BYTES: Final = 96 << 20
 _LEAST_FOR_PROGRAMS: Final = 64 << 20
 
 #: Becomes a command that the kernel kills when the parent dies. The parent may have died before the kernel was asked, hence the comparison.
+#: Before, it attaches to a tap interface in another network namespace (setns(2) and linux/if_tun.h: TUNSETIFF with IFF_TAP, IFF_NO_PI, IFF_VNET_HDR).
+#: The command itself stays in the namespace of the parent, and finds the interface at descriptor 3.
 _STARTER: Final = """
-import ctypes, os, signal, sys
-if ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0):
-    sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
-if os.getppid() == int(sys.argv[1]):
-    os.execvp(sys.argv[2], sys.argv[2:])
+import ctypes, fcntl, os, signal, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def check(status, what):
+    if status:
+        sys.exit(f"{what}: {os.strerror(ctypes.get_errno())}")
+parent, namespace, interface, device, *words = sys.argv[1:]
+check(libc.prctl(1, signal.SIGKILL, 0, 0, 0), "prctl")
+if os.getppid() != int(parent):
+    sys.exit("the parent has ended")
+if namespace:
+    own, other = os.open("/proc/self/ns/net", os.O_RDONLY), os.open(namespace, os.O_RDONLY)
+    check(libc.setns(other, 0x40000000), namespace)
+    tap = os.open(device, os.O_RDWR)
+    fcntl.ioctl(tap, 0x400454CA, struct.pack("16sH22x", interface.encode(), 0x0002 | 0x1000 | 0x4000))
+    check(libc.setns(own, 0x40000000), "setns")
+    os.dup2(tap, 3)
+os.execvp(words[0], words)
 """
+_TAP_DESCRIPTOR: Final = 3
 
 _ACCOUNTS: Final = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nsshd:x:101:65534::/run/sshd:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n",
@@ -84,24 +99,29 @@ def missing(architecture: str) -> str:
 
 
 class Machine:
-    """A booted machine.
+    """A booted machine. Make it in the main thread: the kernel takes the end of the thread that made it for the end of the parent.
+
+    Args:
+        link: whether it has a virtual link to this machine besides the way in, which needs root
 
     Raises:
-        UserError: it has too little memory for its images.
+        UserError: it has too little memory for its images, or there can be no link.
         EnvironmentFault: it does not boot; the message has the last lines of its console.
     """
 
-    def __init__(self, board: Board, images: Images) -> None:
+    def __init__(self, board: Board, images: Images, *, link: bool = False) -> None:
         self._board = board
         self._images = images
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0  #: port of 127.0.0.1 that leads to its ssh server
+        self.link: network.TapLink | None = None  #: the virtual link, if it has one
         need = 2 * sum(archive.stat().st_size for archive in images.archives) + images.kernel.stat().st_size + _KERNEL_BYTES + _LEAST_FOR_PROGRAMS
         if board.memory_bytes < need:
             raise UserError(f"memory: {_mib(board.memory_bytes)} are too little for its kernel and userland: give at least memory={_mib(need)}")
         self._opened = contextlib.ExitStack()
         try:
             self._folder = self._opened.enter_context(_folder())
+            self.link = self._opened.enter_context(network.tap_link()) if link else None
             self._opened.callback(self._end)
             self._write_initrd()
             for _ in range(_PORT_TRIES):
@@ -166,14 +186,19 @@ class Machine:
             "-device", "virtio-rng-pci", "-display", "none", "-monitor", "none", "-chardev", f"file,id=console,path={_quoted(self._console)}",
             "-serial", "chardev:console", "-no-reboot",
         ]  # fmt: skip
-        starter = [sys.executable, "-I", "-S", "-c", _STARTER, str(os.getpid())]
+        tap = ("", "", "")
+        if self.link is not None:
+            words += ["-netdev", f"tap,id=n1,fd={_TAP_DESCRIPTOR}", "-device", "virtio-net-pci,netdev=n1,romfile="]
+            tap = (self.link.here.namespace_file, self.link.here.interface, network.TAP_DEVICE)
+        starter = [sys.executable, "-I", "-S", "-c", _STARTER, str(os.getpid()), *tap]
         with (self._folder / "emulator.log").open("wb") as log:
             # In a session of its own, Ctrl-C at the terminal does not reach it: the run ends its programs first.
             self._process = subprocess.Popen([*starter, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
     def _command_line(self) -> str:
         # A machine that panics ends (panic=-1 restarts it at once, and -no-reboot turns this into the emulator's end).
-        return f"console={_CONSOLE[self._board.architecture]} rdinit=/init panic=-1 quiet dpubench.address0={_USER_ADDRESS}"
+        link = f" dpubench.address1={self.link.there}" if self.link is not None else ""
+        return f"console={_CONSOLE[self._board.architecture]} rdinit=/init panic=-1 quiet dpubench.address0={_USER_ADDRESS}{link}"
 
     def _boot(self) -> bool:
         """Wait until the ssh server listens; return False where another process took the port. @raises EnvironmentFault"""

@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from dpubench import network
 from dpubench.emulation import images
 from dpubench.emulation.machine import Board, Machine, missing
 from dpubench.errors import UserError, nearest
 from dpubench.plans.quantities import size_bytes
-from dpubench.remote.agent import AgentProcess
-from dpubench.targets import EMULATED, settings
+from dpubench.targets import EMULATED, Process, settings
 from dpubench.targets.ssh import SshTarget
 
 SUMMARY: Final = "a whole emulated machine, booted for the run: correctness only"
 EXAMPLES: Final = ("vm:aarch64", "vm:aarch64,userland=full,memory=2GiB,cpus=2")
 
-_SETTINGS: Final = ("memory", "cpus", "core", "userland", "kernel", "sources", "bundle")
+_SETTINGS: Final = ("memory", "cpus", "core", "userland", "link", "kernel", "sources", "bundle")
 #: The core of BlueField-2, which QEMU emulates faster than later ones.
 _CORE: Final = "cortex-a72"
 #: Cores for which bundles are compiled, and which QEMU emulates with their own features.
@@ -66,11 +66,18 @@ class VmTarget:
         userland = _one_of(spec, "userland", given.get("userland", "small"), images.USERLANDS)
         self._images = images.Wanted(architecture, userland, given.get("kernel", images.DEFAULT_KERNEL[architecture]), sources)
         self._bundle = Path(given["bundle"]) if "bundle" in given else None
+        self.has_link = _one_of(spec, "link", given.get("link", "none"), ("none", "tap")) == "tap"  #: whether a virtual link joins it to this machine
         self._machine: Machine | None = None
         self._inside: SshTarget | None = None
 
+    @property
+    def link(self) -> network.TapLink:
+        """Return the virtual link to this machine, of an open target that has one."""
+        assert self._machine is not None and self._machine.link is not None  # open() comes first, and has_link tells
+        return self._machine.link
+
     def unavailable(self) -> str:
-        return missing(self._board.architecture)
+        return missing(self._board.architecture) or (f"link=tap: {why}" if self.has_link and (why := network.missing_link()) else "")
 
     def open(self) -> None:
         if self._inside is not None:
@@ -78,7 +85,7 @@ class VmTarget:
         if reason := self.unavailable():
             raise UserError(f"target {self.name}: {reason}")
         try:
-            self._machine = Machine(self._board, images.get(self._images))
+            self._machine = Machine(self._board, images.get(self._images), link=self.has_link)
         except UserError as error:
             raise type(error)(f"target {self.name}: {error}") from None
         self._inside = _Inside(self.name, self._machine, self._bundle)
@@ -90,7 +97,7 @@ class VmTarget:
     def cpus(self) -> list[int]:
         return self._there.cpus()
 
-    def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> AgentProcess:
+    def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> Process:
         return self._there.start(program, arguments, environment)
 
     def place(self, files: Sequence[Path]) -> list[str]:

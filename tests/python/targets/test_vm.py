@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fcntl
 import json
 import os
 import shutil
@@ -20,19 +21,18 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, SCRIPTED, Bench
-from dpubench import targets
+from dpubench import network, targets
 from dpubench.bundles import archive as bundle
 from dpubench.emulation import cpio, images, machine
 from dpubench.errors import EnvironmentFault, TargetLost, UserError
-from dpubench.remote.agent import AgentProcess
-from dpubench.targets import EMULATED
+from dpubench.targets import EMULATED, Process
 from dpubench.targets.vm import VmTarget
 from sshd import small_bundle
 
 ARCHITECTURE = "aarch64"
 #: What the small form needs, see scripts/packages.txt, group test.
 WANTED = images.Wanted(ARCHITECTURE, "small", images.DEFAULT_KERNEL[ARCHITECTURE])
-#: The agent alone: a static program, for the small userland has no library of C++.
+#: Sources of the agent, which is a static program here, for the small userland has no library of C++.
 AGENT_SOURCES = ("agent/*.cpp", "programs/agent.cpp", "inputs/digest.cpp")
 
 #: Seconds for what takes moments on an idle host.
@@ -93,20 +93,32 @@ def cache(made: images.Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="session")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return dpubench-agent, compiled for the machine."""
-    folder = tmp_path_factory.mktemp("agent")
-    # The only header of this system that a cross compiler may see.
-    (folder / "nlohmann").symlink_to("/usr/include/nlohmann")
+    """Return dpubench-agent, compiled for the machine once for all workers of a test run."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "vm-agent"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "dpubench-agent").exists():
+            compile_agent(folder)
+    return folder / "dpubench-agent"
+
+
+def compile_agent(folder: Path) -> None:
+    """Compile dpubench-agent as a static program into ``folder``."""
+    include = folder / "include"
+    include.mkdir(exist_ok=True)
+    (include / "nlohmann").symlink_to("/usr/include/nlohmann")  # the only header of this system that a cross compiler may see
     compiler = "g++" if bundle.host_architecture() == ARCHITECTURE else f"{ARCHITECTURE}-linux-gnu-g++"
     ccache = ["ccache"] if shutil.which("ccache") else []
     native = ROOT / "native"
     objects = []
     for source in sorted(file for pattern in AGENT_SOURCES for file in native.glob(pattern)):
         objects.append(folder / f"{source.stem}.o")
-        words = [*ccache, compiler, "-std=c++20", "-O0", f"-I{native}", f"-I{folder}", "-c", source, "-o", objects[-1]]
+        words = [*ccache, compiler, "-std=c++20", "-O0", f"-I{native}", f"-I{include}", "-c", source, "-o", objects[-1]]
         subprocess.run(words, check=True, timeout=300)
-    subprocess.run([compiler, "-static", *objects, "-o", folder / "dpubench-agent"], check=True, timeout=60)
-    return folder / "dpubench-agent"
+    subprocess.run([compiler, "-static", *objects, "-o", folder / "linked"], check=True, timeout=60)
+    (folder / "linked").rename(folder / "dpubench-agent")
 
 
 @pytest.fixture
@@ -151,7 +163,7 @@ def left(cache: Path) -> list[Path]:
     return list((cache / "running").iterdir()) if (cache / "running").is_dir() else []
 
 
-def output(process: AgentProcess, until: bytes = b"") -> str:
+def output(process: Process, until: bytes = b"") -> str:
     """Return the output of ``process`` as soon as it holds ``until``, or all of it."""
     given_up, data = time.monotonic() + LIMIT_S, b""
     while not process.output_ended and not (until and until in data):
@@ -258,6 +270,7 @@ def test_the_emulator_ends_with_dpubench(number: signal.Signals, spec: str, cach
         ("vm:aarch64,cpus=17", "write 1 to 16"),
         ("vm:aarch64,userland=ful", "did you mean 'full'?"),
         ("vm:aarch64,core=max", "core: unknown 'max'"),
+        ("vm:aarch64,link=tape", "did you mean 'tap'?"),
         ("vm:aarch64,memory", "write KEY=VALUE"),
     ],
 )
@@ -311,6 +324,36 @@ def test_a_boot_that_does_not_finish_shows_the_console(made: images.Images, cach
     with pytest.raises(EnvironmentFault, match=r"did not boot within 0.5 s; its console is empty"):
         machine.Machine(board, made)
     assert gone(cache, 0) and left(cache) == []
+
+
+@pytest.mark.skipif(network.missing_link() != "", reason=network.missing_link())
+def test_a_virtual_link_joins_the_machine_to_this_one(made: images.Images, cache: Path) -> None:
+    before = interfaces()
+    booted = machine.Machine(machine.Board(ARCHITECTURE, "cortex-a72", 1, 256 << 20), made, link=True)
+    try:
+        assert booted.link is not None
+        address = booted.link.there.partition("/")[0]
+        script = f"import socket; s = socket.create_connection(({address!r}, 22), {LIMIT_S}); print(s.getsockname()[0], s.recv(8))"
+        told = subprocess.run([*booted.link.here.prefix, sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT_S)
+        assert told.stdout.split() == [booted.link.here.address, "b'SSH-2.0-'"]
+        assert interfaces() == before  # the link is in a namespace of its own
+        namespace = Path(booted.link.here.namespace_file)
+        assert namespace.exists()
+    finally:
+        booted.close()
+    assert gone(cache, 0) and left(cache) == [] and not namespace.exists()
+
+
+def interfaces() -> set[str]:
+    return {name for _, name in socket.if_nameindex()}
+
+
+def test_a_link_needs_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert targets.find(f"vm:{ARCHITECTURE},link=tap").unavailable() in ("", f"link=tap: {network.missing_link()}")
+    monkeypatch.setattr(network, "TAP_DEVICE", "/nonexistent")
+    monkeypatch.setattr(network, "unavailable", lambda: "")
+    assert targets.find(f"vm:{ARCHITECTURE},link=tap").unavailable() == "link=tap: /nonexistent cannot be used: load the module tun, as root"
+    assert targets.find(f"vm:{ARCHITECTURE}").unavailable() == ""
 
 
 def test_a_port_that_was_taken_is_replaced(made: images.Images, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from dpubench.studies.link import protections
 from dpubench.studies.link.plan import Plan
 from dpubench.targets import Target
 from dpubench.targets.local import LocalProcess, LocalTarget
+from dpubench.targets.vm import VmTarget
 from dpubench.workers import tool
 
 #: What joins the ends, in words that stand beside every figure.
@@ -73,6 +74,7 @@ def joined(plan: Plan, where: Where, opened: contextlib.ExitStack) -> Ends:
     if len(set(plan.target)) < len(plan.target):
         raise PlanError(where.source, [where.problem("names a target twice: a link has two ends (one target alone gets two of its own)", "target")])
     found = [targets.find(name) for name in plan.target]
+    _check_virtual_machines(found)
     for target in found:
         if reason := target.unavailable():
             raise UserError(f"target {target.name}: {reason}")
@@ -106,10 +108,26 @@ def _on_one_machine(plan: Plan, where: Where, target: Target) -> Iterator[Ends]:
         yield Ends(ends, "veth", VIRTUAL)
 
 
+def _check_virtual_machines(found: Sequence[Target]) -> None:
+    """Check that an emulated machine among the targets has a link to its only partner. @raises UserError it has none, or partners"""
+    for target in found:
+        if not isinstance(target, VmTarget):
+            continue
+        if not target.has_link:
+            raise UserError(f"target {target.name}: has no network but the way in for ssh: name it {target.spec},link=tap (this needs root)")
+        if len(found) != 2 or not any(other.is_here and not other.times_mean_nothing for other in found):
+            raise UserError(f"target {target.name}: its link leads to this machine alone: name it and local, and no other target")
+
+
 def _between_machines(plan: Plan, where: Where, found: Sequence[Target]) -> Ends:
     if plan.path not in ("auto", "network"):
         raise PlanError(where.source, [where.problem(f"{plan.path} joins two ends of one machine; targets are joined by path network", "path")])
     addresses = dict(plan.addresses)
+    if (machine := next((target for target in found if isinstance(target, VmTarget)), None)) is not None:
+        here = machine.link.here
+        addresses = {t.name: machine.link.there.partition("/")[0] if t is machine else here.address for t in found} | addresses
+        # The link ends in a namespace of this machine.
+        found = [t if t is machine else _Inside(t.name, t.spec, here.prefix) for t in found]
     for target in found:
         if target.name not in addresses and not target.is_here:
             addresses[target.name] = _address_of(target)
