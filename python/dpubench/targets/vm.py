@@ -20,7 +20,7 @@ from dpubench.targets.ssh import SshTarget
 SUMMARY: Final = "a whole emulated machine, booted for the run: correctness only"
 EXAMPLES: Final = ("vm:aarch64", "vm:aarch64,userland=full,memory=2GiB,cpus=2")
 
-_SETTINGS: Final = ("memory", "cpus", "core", "userland", "link", "kernel", "sources", "bundle")
+_SETTINGS: Final = ("memory", "cpus", "core", "userland", "kernel", "sources", "bundle")
 #: The core of BlueField-2, which QEMU emulates faster than later ones.
 _CORE: Final = "cortex-a72"
 #: Cores for which bundles are compiled, and which QEMU emulates with their own features.
@@ -66,18 +66,24 @@ class VmTarget:
         userland = _one_of(spec, "userland", given.get("userland", "small"), images.USERLANDS)
         self._images = images.Wanted(architecture, userland, given.get("kernel", images.DEFAULT_KERNEL[architecture]), sources)
         self._bundle = Path(given["bundle"]) if "bundle" in given else None
-        self.has_link = _one_of(spec, "link", given.get("link", "none"), ("none", "tap")) == "tap"  #: whether a virtual link joins it to this machine
+        self._is_joined = False
         self._machine: Machine | None = None
         self._inside: SshTarget | None = None
 
+    def join(self) -> None:
+        """Join the machine to this one by a virtual link when it is opened. @raises UserError this process cannot make one"""
+        if reason := network.missing_link():
+            raise UserError(f"target {self.name}: no virtual link can be made to the machine: {reason}")
+        self._is_joined = True
+
     @property
     def link(self) -> network.TapLink:
-        """Return the virtual link to this machine, of an open target that has one."""
-        assert self._machine is not None and self._machine.link is not None  # open() comes first, and has_link tells
+        """Return the virtual link of an open target that was joined before."""
+        assert self._machine is not None and self._machine.link is not None  # join() and open() come first
         return self._machine.link
 
     def unavailable(self) -> str:
-        return missing(self._board.architecture) or (f"link=tap: {why}" if self.has_link and (why := network.missing_link()) else "")
+        return missing(self._board.architecture)
 
     def open(self) -> None:
         if self._inside is not None:
@@ -85,7 +91,7 @@ class VmTarget:
         if reason := self.unavailable():
             raise UserError(f"target {self.name}: {reason}")
         try:
-            self._machine = Machine(self._board, images.get(self._images), link=self.has_link)
+            self._machine = Machine(self._board, images.get(self._images), link=self._is_joined)
         except UserError as error:
             raise type(error)(f"target {self.name}: {error}") from None
         self._inside = _Inside(self.name, self._machine, self._bundle)

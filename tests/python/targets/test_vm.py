@@ -270,7 +270,6 @@ def test_the_emulator_ends_with_dpubench(number: signal.Signals, spec: str, cach
         ("vm:aarch64,cpus=17", "write 1 to 16"),
         ("vm:aarch64,userland=ful", "did you mean 'full'?"),
         ("vm:aarch64,core=max", "core: unknown 'max'"),
-        ("vm:aarch64,link=tape", "did you mean 'tap'?"),
         ("vm:aarch64,memory", "write KEY=VALUE"),
     ],
 )
@@ -348,12 +347,17 @@ def interfaces() -> set[str]:
     return {name for _, name in socket.if_nameindex()}
 
 
-def test_a_link_needs_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert targets.find(f"vm:{ARCHITECTURE},link=tap").unavailable() in ("", f"link=tap: {network.missing_link()}")
-    monkeypatch.setattr(network, "TAP_DEVICE", "/nonexistent")
+def test_a_link_needs_root_and_taps(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = targets.find(f"vm:{ARCHITECTURE}")
+    assert isinstance(target, VmTarget)
+    monkeypatch.setattr(network, "unavailable", lambda: "network namespaces need root: run dpubench as root, or use memif or vhost")
+    with pytest.raises(UserError, match=r"no virtual link can be made to the machine: network namespaces need root: run dpubench as root$"):
+        target.join()
     monkeypatch.setattr(network, "unavailable", lambda: "")
-    assert targets.find(f"vm:{ARCHITECTURE},link=tap").unavailable() == "link=tap: /nonexistent cannot be used: load the module tun, as root"
-    assert targets.find(f"vm:{ARCHITECTURE}").unavailable() == ""
+    monkeypatch.setattr(network, "TAP_DEVICE", "/nonexistent")
+    with pytest.raises(UserError, match=r"/nonexistent cannot be used: load the module tun, as root$"):
+        target.join()
+    assert target.unavailable() == ""
 
 
 def test_a_port_that_was_taken_is_replaced(made: images.Images, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def joined(plan: Plan, where: Where, opened: contextlib.ExitStack) -> Ends:
     if len(set(plan.target)) < len(plan.target):
         raise PlanError(where.source, [where.problem("names a target twice: a link has two ends (one target alone gets two of its own)", "target")])
     found = [targets.find(name) for name in plan.target]
-    _check_virtual_machines(found)
+    _join_emulated(found)
     for target in found:
         if reason := target.unavailable():
             raise UserError(f"target {target.name}: {reason}")
@@ -108,15 +108,13 @@ def _on_one_machine(plan: Plan, where: Where, target: Target) -> Iterator[Ends]:
         yield Ends(ends, "veth", VIRTUAL)
 
 
-def _check_virtual_machines(found: Sequence[Target]) -> None:
-    """Check that an emulated machine among the targets has a link to its only partner. @raises UserError it has none, or partners"""
+def _join_emulated(found: Sequence[Target]) -> None:
+    """Ask an emulated machine among the targets for a link to this machine, for ssh is its only other network. @raises UserError"""
     for target in found:
-        if not isinstance(target, VmTarget):
-            continue
-        if not target.has_link:
-            raise UserError(f"target {target.name}: has no network but the way in for ssh: name it {target.spec},link=tap (this needs root)")
-        if len(found) != 2 or not any(other.is_here and not other.times_mean_nothing for other in found):
-            raise UserError(f"target {target.name}: its link leads to this machine alone: name it and local, and no other target")
+        if isinstance(target, VmTarget):
+            if len(found) != 2 or not any(other.is_here and not other.times_mean_nothing for other in found):
+                raise UserError(f"target {target.name}: its link leads to this machine alone: name it and local, and no other target")
+            target.join()
 
 
 def _between_machines(plan: Plan, where: Where, found: Sequence[Target]) -> Ends:
