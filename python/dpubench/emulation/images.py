@@ -39,7 +39,9 @@ _FULL: Final = (
 USERLANDS: Final = {"small": _SMALL, "full": _FULL}
 DEFAULT_KERNEL: Final = {"aarch64": "linux-image-arm64"}
 #: Modules that the machine loads, with those that they need. A kernel may hold some of them itself.
-_MODULES: Final = ("virtio_pci", "virtio_net", "virtio_rng", "tls")
+_MODULES: Final = ("virtio_pci", "virtio_net")
+#: Modules that it loads where the kernel has them.
+_IF_PRESENT: Final = ("virtio_rng", "tls")
 #: Folders of packages that hold programs, libraries and their settings. Today's Debian has the first three below usr only.
 _MERGED: Final = ("bin", "sbin", "lib")
 _WANTED: Final = ("etc", "usr/bin", "usr/sbin", "usr/lib", "usr/libexec")
@@ -78,7 +80,7 @@ def get(wanted: Wanted) -> Images:
         EnvironmentFault: a package cannot be had, or the disk is full.
     """
     place = programs.cache_directory() / "machines"
-    kernel = place / f"kernel-{wanted.key(wanted.kernel, _MODULES)}"
+    kernel = place / f"kernel-{wanted.key(wanted.kernel, _MODULES, _IF_PRESENT)}"
     userland = place / f"{wanted.userland}-{wanted.key(USERLANDS[wanted.userland], _WANTED, _UNWANTED.pattern)}"
     try:
         if not (kernel.is_dir() and userland.is_dir()):
@@ -126,7 +128,7 @@ def _kernel(apt: Apt, package: str, folder: Path) -> None:
     kernels[0].rename(folder / "vmlinuz")
     with (folder / "modules.cpio").open("wb") as stream:
         out = cpio.Writer(stream)
-        for number, path in enumerate(_with_needed(_MODULES, root)):
+        for number, path in enumerate(_modules(root)):
             data = path.read_bytes()
             name = path.name.removesuffix(".xz")
             out.file(f"dpubench/modules/{number:02}-{name}", data if name == path.name else lzma.decompress(data))
@@ -134,8 +136,8 @@ def _kernel(apt: Apt, package: str, folder: Path) -> None:
     shutil.rmtree(root)
 
 
-def _with_needed(names: Sequence[str], root: Path) -> list[Path]:
-    """Return the files of modules in ``root`` and of those that they need, each behind what it needs. @raises EnvironmentFault one is missing"""
+def _modules(root: Path) -> list[Path]:
+    """Return the files of the wanted modules in ``root`` and of those that they need, each behind what it needs. @raises EnvironmentFault"""
     files = {_module_name(path): path for path in root.glob("*.ko*")}
     held = {_module_name(Path(line)) for line in (root / "modules.builtin").read_text(encoding="utf-8").splitlines()}
     found: list[Path] = []
@@ -149,7 +151,7 @@ def _with_needed(names: Sequence[str], root: Path) -> list[Path]:
             add(needed)
         found.append(files[name])
 
-    for name in names:
+    for name in (*_MODULES, *(name for name in _IF_PRESENT if name in files)):
         add(name)
     return found
 

@@ -75,6 +75,7 @@ _ACCOUNTS: Final = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nsshd:x:101:65534::/run/sshd:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n",
     "etc/group": "root:x:0:\nnogroup:x:65534:\n",
     "etc/hosts": "127.0.0.1 localhost vm\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",  # without it, C libraries before 2.34 ask others first
     # OpenSSH of the full userland. Keys alone let in, and only the one of this machine.
     "dpubench/sshd_config": "HostKey /dpubench/host_key\nAuthorizedKeysFile /root/.ssh/authorized_keys\nPasswordAuthentication no\n"
     "KbdInteractiveAuthentication no\nUsePAM no\nPidFile none\nMaxStartups 100\nUseDNS no\n",

@@ -77,8 +77,8 @@ def entries(archive: Path) -> dict[str, str]:
 
 
 def add_kernel(repository: Repository, *modules: str) -> None:
-    """Add a kernel which holds all but ``modules`` of its modules itself; these are built by hand, as files without ``depends=``."""
-    held = "".join(f"kernel/{name}.ko\n" for name in images._MODULES if name not in modules)
+    """Add a kernel which holds the needed modules itself; those of ``modules`` are empty files."""
+    held = "".join(f"kernel/{name}.ko\n" for name in images._MODULES)
     files: dict[str, bytes | str] = {"boot/vmlinuz-1": b"kernel", "lib/modules/1/modules.builtin": held.encode()}
     files |= {f"lib/modules/1/kernel/drivers/{name}.ko": b"" for name in modules}
     repository.add("linux-image-1", files)
