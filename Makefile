@@ -14,7 +14,7 @@ SECONDS_PER_FUZZER ?= 600
 # CI sets it: a warning of the compiler fails the build there, but not that of a user with another compiler.
 WERROR ?= false
 
-.PHONY: help run test arm bench fuzz soak lock lint format deps deps-test deps-arm build build-tests venv venv-test clean
+.PHONY: help run test arm vm-test bench fuzz soak lock lint format deps deps-test deps-arm build build-tests venv venv-test clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -58,6 +58,9 @@ test: deps-test build-tests  ## install what is missing, build, run every test
 
 arm: deps-arm venv  ## cross-compile for 64-bit Arm and run the native tests under an emulator (x86-64 hosts, Debian)
 	@scripts/arm.sh $(BUILD)-aarch64
+
+vm-test: deps-arm deps-test build-tests  ## boot an emulated 64-bit Arm machine and run studies on it (long; Debian)
+	@scripts/vm.sh $(BUILD)
 
 bench: deps-test build-tests  ## ratios against bare loops, and the instrument measured (long)
 	$(BIN)/python -m benchmarks

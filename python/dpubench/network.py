@@ -36,6 +36,8 @@ _COMMAND_S: Final = 15.0
 #: Seconds to wait for a thread of the kernel after its interface was told to have one.
 _THREAD_COMES_S: Final = 2.0
 _NETNS: Final = Path("/run/netns")
+#: The device of the kernel's tap interfaces.
+TAP_DEVICE: Final = "/dev/net/tun"
 _NAME: Final = re.compile(r"dpubench-(\d+)-(\d+)-\d+(?:-[a-z]+)?")
 #: Bits of capabilities(7) that namespaces and their interfaces need.
 _CAPABILITIES: Final = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
@@ -84,9 +86,14 @@ class Side:
     mac: str
 
     @property
+    def namespace_file(self) -> str:
+        """Return the file that stands for the namespace, for setns(2)."""
+        return str(_NETNS / self.namespace)
+
+    @property
     def prefix(self) -> list[str]:
         """Return the command that runs a program in this namespace. ``nsenter`` becomes the program: process and group do not change."""
-        return [_tool("nsenter"), f"--net={_NETNS / self.namespace}", "--"]
+        return [_tool("nsenter"), f"--net={self.namespace_file}", "--"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +153,50 @@ def veth_pair(max_frame: int, queues: int = 1) -> Iterator[VethPair]:
                 _remove_namespace(side.namespace)
             if not had_folder:
                 _remove_folder_of_namespaces()
+
+
+@dataclass(frozen=True, slots=True)
+class TapLink:
+    """This machine's end of a virtual link: a tap interface in a namespace. A virtual machine has the other end."""
+
+    here: Side
+    there: str  #: address of the other end, with the bits of its network
+
+
+@contextlib.contextmanager
+def tap_link() -> Iterator[TapLink]:
+    """Make a namespace with a tap interface, for an emulator to attach to; remove both at the end.
+
+    Raises:
+        UserError: without root, ``ip`` or the driver of taps
+        EnvironmentFault: when the kernel refuses
+    """
+    if reason := missing_link():
+        raise UserError(f"tap: {reason}")
+    had_folder = _is_mounted(_NETNS)
+    here = Side(f"{_own_name()}-{next(_serial)}-host", "tap0", "198.18.0.1", "02:00:00:00:00:01")
+    try:
+        _ip("netns", "add", here.namespace)
+        inside = ("-n", here.namespace)
+        _ip(*inside, "link", "set", "lo", "up")
+        # vnet_hdr: segments and checksums cross the link as offloaded work, as with a card that has these offloads.
+        _ip(*inside, "tuntap", "add", "dev", here.interface, "mode", "tap", "vnet_hdr")
+        _ip(*inside, "link", "set", here.interface, "address", here.mac)
+        _ip(*inside, "address", "add", f"{here.address}/24", "dev", here.interface)
+        _ip(*inside, "link", "set", here.interface, "up")
+        yield TapLink(here, "198.18.0.2/24")
+    finally:
+        with _uninterrupted():
+            _remove_namespace(here.namespace)  # the interface goes with it
+            if not had_folder:
+                _remove_folder_of_namespaces()
+
+
+def missing_link() -> str:
+    """Return why this machine cannot make a link of :func:`tap_link`, with a remedy; empty if it can. Makes nothing."""
+    if reason := unavailable():
+        return reason.replace(", or use memif or vhost", "")
+    return "" if os.access(TAP_DEVICE, os.R_OK | os.W_OK) else f"{TAP_DEVICE} cannot be used: load the module tun, as root"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +31,7 @@ class Destination:
     host: str
     user: str = ""
     port: int = 0  #: 0: as the configuration says
+    config: str = ""  #: configuration file of ssh; empty: the user's
 
     def __str__(self) -> str:
         """Return it as a person types it behind ``ssh``."""
@@ -46,7 +46,7 @@ class Destination:
     def command(self, remote: str, *options: str) -> list[str]:
         """Return the words that run the constant ``remote`` there. They hold no secret and leave the check of host keys as it is."""
         # -a -x: a device does not need the user's keys and display, even if the user's configuration forwards them.
-        words = [*_ssh(), "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none", *options]
+        words = [*self._ssh(), "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none", *options]
         return [*words, *self._where(), remote]
 
     def options(self) -> list[str]:
@@ -58,7 +58,7 @@ class Destination:
         """
         try:
             told = subprocess.run(
-                [*_ssh(), "-G", *self._where()], capture_output=True, stdin=subprocess.DEVNULL, timeout=_CONFIG_LIMIT_S, check=False
+                [*self._ssh(), "-G", *self._where()], capture_output=True, stdin=subprocess.DEVNULL, timeout=_CONFIG_LIMIT_S, check=False
             )
         except subprocess.TimeoutExpired:
             raise EnvironmentFault(f"`ssh -G {self}` does not end: a `Match exec` in the configuration of ssh hangs") from None
@@ -69,6 +69,10 @@ class Destination:
         if keys.get("serveraliveinterval", "0") != "0":
             return []
         return ["-o", f"ServerAliveInterval={_ALIVE_S}", "-o", f"ServerAliveCountMax={_ALIVE_COUNT}"]
+
+    def _ssh(self) -> list[str]:
+        config = self.config or os.environ.get(CONFIG_VARIABLE)
+        return ["ssh", "-F", config] if config else ["ssh"]
 
     def _where(self) -> list[str]:
         words = ["-p", str(self.port)] if self.port else []
@@ -81,13 +85,8 @@ def missing_client() -> str:
     return "" if shutil.which("ssh") else "`ssh` is not installed: install the package openssh-client"
 
 
-def _ssh() -> Sequence[str]:
-    config = os.environ.get(CONFIG_VARIABLE)
-    return ["ssh", "-F", config] if config else ["ssh"]
-
-
-def parse(spec: str) -> Destination:
-    """Return the destination in ``spec``.
+def parse(spec: str, config: str = "") -> Destination:
+    """Return the destination in ``spec``, reached with the configuration file ``config`` of ssh (empty: the user's).
 
     Raises:
         UserError: with its fault.
@@ -118,4 +117,4 @@ def parse(spec: str) -> Destination:
         raise UserError(f"{where}: {host!r} is not a host name: {_FORM}" if host else f"{where}: names no host: {_FORM}")
     if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise UserError(f"{where}: {port!r} is not a port: write a number from 1 to 65535")
-    return Destination(host, user, int(port) if port else 0)
+    return Destination(host, user, int(port) if port else 0, config)

@@ -52,11 +52,14 @@ class SshTarget:
     label = ""
     times_mean_nothing = False
     is_here = False
+    #: Advice where its disk is full.
+    more_room = "free some space there, or choose another folder with `dpubench target add NAME SPEC --directory DIR`"
 
-    def __init__(self, name: str, spec: str, directory: str = "", bundle: Path | None = None) -> None:
+    def __init__(self, name: str, spec: str, directory: str = "", bundle: Path | None = None, config: str = "") -> None:
+        """Make the target; ``config`` is a configuration file of ssh, the user's if empty. @raises UserError for a wrong spec"""
         self.name = name
         self.spec = spec
-        self._destination = destination.parse(spec)
+        self._destination = destination.parse(spec, config)
         check_directory(directory)
         self._directory = directory
         self._bundle = bundle
@@ -245,7 +248,7 @@ class SshTarget:
         full = next((line for line in lines if "No space left" in line or "quota exceeded" in line), "")
         reason = full or (lines[-1] if lines else _shown(noise.decode("utf-8", "replace"))) or f"status {status}"
         if full:
-            reason += ": free some space there, or choose another folder with `dpubench target add NAME SPEC --directory DIR`"
+            reason += f": {self.more_room}"
         raise EnvironmentFault(f"target {self.name}: {purpose}: {reason}")
 
 

@@ -17,6 +17,7 @@ from dpubench.studies.link import protections
 from dpubench.studies.link.plan import Plan
 from dpubench.targets import Target
 from dpubench.targets.local import LocalProcess, LocalTarget
+from dpubench.targets.vm import VmTarget
 from dpubench.workers import tool
 
 #: What joins the ends, in words that stand beside every figure.
@@ -76,6 +77,7 @@ def joined(plan: Plan, where: Where, opened: contextlib.ExitStack) -> Ends:
     if len(found) == 1 and not found[0].is_here:
         text = f"a link has two ends: name a second target, such as local ({found[0].name} cannot get a virtual link from here)"
         raise PlanError(where.source, [where.problem(text, "target")])
+    _join_emulated(found)
     for target in found:
         if target.is_here and target.times_mean_nothing:
             raise PlanError(where.source, [where.problem(f"{target.name} is an emulated processor without a network of its own", "target")])
@@ -108,10 +110,24 @@ def _on_one_machine(plan: Plan, where: Where, target: Target) -> Iterator[Ends]:
         yield Ends(ends, "veth", VIRTUAL)
 
 
+def _join_emulated(found: Sequence[Target]) -> None:
+    """Ask an emulated machine among the targets for a link to this machine, for ssh is its only other network. @raises UserError"""
+    for target in found:
+        if isinstance(target, VmTarget):
+            if len(found) != 2 or not any(other.is_here and not other.times_mean_nothing for other in found):
+                raise UserError(f"target {target.name}: its link leads to this machine alone: name it and local, and no other target")
+            target.join()
+
+
 def _between_machines(plan: Plan, where: Where, found: Sequence[Target]) -> Ends:
     if plan.path not in ("auto", "network"):
         raise PlanError(where.source, [where.problem(f"{plan.path} joins two ends of one machine; targets are joined by path network", "path")])
     addresses = dict(plan.addresses)
+    if (machine := next((target for target in found if isinstance(target, VmTarget)), None)) is not None:
+        here = machine.link.here
+        addresses = {t.name: machine.link.there.partition("/")[0] if t is machine else here.address for t in found} | addresses
+        # The link ends in a namespace of this machine.
+        found = [t if t is machine else _Inside(t.name, t.spec, here.prefix) for t in found]
     for target in found:
         if target.name not in addresses and not target.is_here:
             addresses[target.name] = _address_of(target)

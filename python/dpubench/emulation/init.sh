@@ -1,0 +1,66 @@
+#!/bin/busybox sh
+# The first process of an emulated machine. It ends in a line on the console that holds the key by which ssh knows the machine.
+# The words dpubench.addressN=ADDRESS/BITS of the kernel's command line give the addresses of the network interfaces, in order.
+/bin/busybox mkdir -p /dpubench/bin
+/bin/busybox --install -s /dpubench/bin
+export PATH=/dpubench/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+failed() {
+    echo "dpubench-machine: failed: $1" >/dev/console
+    poweroff -f
+}
+
+mkdir -p /proc /sys /dev /run /tmp /root /var/tmp /var/log
+mount -t proc proc /proc || failed "no /proc"
+mount -t sysfs sysfs /sys || failed "no /sys"
+mount -t devtmpfs devtmpfs /dev || failed "no /dev"
+mkdir -p /dev/pts /dev/shm
+mount -t devpts -o ptmxmode=666 devpts /dev/pts
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+# The first file system takes at most half of the memory; programs and inputs need more.
+for folder in /dev/shm /run /tmp /root; do
+    mount -t tmpfs -o size=90% tmpfs $folder || failed "no $folder"
+done
+chmod 1777 /tmp /dev/shm
+chmod 700 /root
+[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
+
+for module in /dpubench/modules/*.ko; do
+    insmod "$module" || failed "the kernel refuses the module $module"
+done
+
+hostname vm
+ip link set lo up
+for word in $(cat /proc/cmdline); do
+    case $word in
+    dpubench.address*=*)
+        number=${word%%=*}
+        interface=eth${number#dpubench.address}
+        ip address add "${word#*=}" dev "$interface" && ip link set "$interface" up || failed "no interface $interface"
+        ;;
+    esac
+done
+
+# A login takes the environment of its ssh server, and programs must be those of the userland.
+export HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin
+mkdir -p /root/.ssh /run/sshd
+cp /dpubench/authorized_keys /root/.ssh/authorized_keys
+chmod 700 /root/.ssh
+if [ -x /usr/sbin/sshd ]; then
+    ssh-keygen -q -t ed25519 -N '' -C '' -f /dpubench/host_key || failed "no host key"
+    key=$(cat /dpubench/host_key.pub)
+    /usr/sbin/sshd -f /dpubench/sshd_config || failed "sshd does not start"
+else
+    /bin/busybox --install -s
+    # It prints the public key in a line of its own.
+    key=$(dropbearkey -t ed25519 -f /dpubench/host_key 2>/dev/null | grep '^ssh-ed25519 ') || failed "no host key"
+    # -s: no passwords; -W: the default window of 24 KiB makes an upload slow.
+    dropbear -s -r /dpubench/host_key -W 1048576 -p 22 || failed "dropbear does not start"
+fi
+echo "dpubench-machine: ready $key" >/dev/console
+
+# Collect processes whose parents have ended.
+while :; do
+    sleep 3600 &
+    wait
+done
