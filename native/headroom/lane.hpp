@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "datapath/server/lane_stage.hpp"
+#include "datapath/stages/lane_stage.hpp"
 #include "headroom/job.hpp"
 #include "headroom/transmit.hpp"
 #include "inputs/store.hpp"

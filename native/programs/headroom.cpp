@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "protocol/commands.hpp"
 #include "datapath/memory.hpp"
 #include "headroom/session.hpp"
 #include "programs/session.hpp"
+#include "protocol/commands.hpp"
 
 namespace {
 

@@ -58,7 +58,7 @@ def test_rooms_depend_one_way() -> None:
 def floors() -> list[list[str]]:
     """Return the rooms of the native half as docs/architecture.md has them, from the top floor down: path prefixes without suffix."""
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    block = text[text.index("    programs -> datapath/traced") :].split("\n\n")[0]
+    block = text[text.index("    programs -> headroom") :].split("\n\n")[0]
     return [[room.strip() for room in floor.split(",")] for floor in block.replace("\n", " ").split("->")]
 
 

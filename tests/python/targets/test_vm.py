@@ -115,9 +115,9 @@ def compile_agent(folder: Path) -> None:
     objects = []
     for source in sorted(file for pattern in AGENT_SOURCES for file in native.glob(pattern)):
         objects.append(folder / f"{source.stem}.o")
-        words = [*ccache, compiler, "-std=c++20", "-O0", f"-I{native}", f"-I{include}", "-c", source, "-o", objects[-1]]
+        words = [*ccache, compiler, "-std=c++20", "-O0", f"-I{native}", f"-I{include}", "-c", str(source), "-o", str(objects[-1])]
         subprocess.run(words, check=True, timeout=300)
-    subprocess.run([compiler, "-static", *objects, "-o", folder / "linked"], check=True, timeout=60)
+    subprocess.run([compiler, "-static", *map(str, objects), "-o", str(folder / "linked")], check=True, timeout=60)
     (folder / "linked").rename(folder / "dpubench-agent")
 
 

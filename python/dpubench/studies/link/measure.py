@@ -46,6 +46,10 @@ class Found:
     figures: dict[str, float]
     warnings: dict[str, str] = field(default_factory=dict)
 
+    def warning(self, code: str, message: str) -> None:
+        """Add a warning to the figures."""
+        self.warnings[code] = message
+
 
 def tools_of(parameters: Mapping[str, str]) -> str:
     """Return the outside program that a point needs at both ends; empty if it needs none."""
@@ -170,9 +174,9 @@ def throughput_of(told: Mapping[str, Any], cpu: Mapping[str, float], streams: in
     found = Found({"goodput_gbps": received["bits_per_second"] / 1e9, **cpu})
     saturated = [f"the {side} iperf3 used {100 * share:.0f} % of a CPU" for side, share in used.items() if share >= SATURATED]
     if saturated:
-        found.warnings["end-saturated"] = f"{' and '.join(saturated)}, with {streams} stream{'s' if streams > 1 else ''}"
+        found.warning("end-saturated", f"{' and '.join(saturated)}, with {streams} stream{'s' if streams > 1 else ''}")
     if retransmits:
-        found.warnings["retransmitted"] = f"{retransmits} segments were sent again in a measurement of {sent['bytes']} B"
+        found.warning("retransmitted", f"{retransmits} segments were sent again in a measurement of {sent['bytes']} B")
     return found
 
 

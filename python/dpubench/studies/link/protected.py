@@ -33,7 +33,7 @@ def latency(pair: Pair, size: int) -> Found:
     )
     found = Found({figure: float(told["times"][name]) / 1e3 for name, figure in _PERCENTILES.items()})
     if told["messages"] < 1000 * _SAMPLES_BEHIND:
-        found.warnings["few-samples"] = f"{told['messages']} round trips in a measurement: {told['messages'] / 1000:.1f} of them lie beyond 99.9 %"
+        found.warning("few-samples", f"{told['messages']} round trips in a measurement: {told['messages'] / 1000:.1f} of them lie beyond 99.9 %")
     return found
 
 
