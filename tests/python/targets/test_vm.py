@@ -80,12 +80,12 @@ def made() -> images.Images:
 
 @pytest.fixture
 def cache(made: images.Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a cache folder of the test's own, which has the images already."""
-    place = tmp_path / "cache" / "dpubench" / "machines"
+    """Return a cache folder of the test's own, which has the images already. Its name means something to ssh and to QEMU."""
+    place = tmp_path / "cache %h, 'x'" / "dpubench" / "machines"
     place.mkdir(parents=True)
     for folder in {made.kernel.parent, *(archive.parent for archive in made.archives)}:
         (place / folder.name).symlink_to(folder)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place.parents[1]))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("DPUBENCH_BUNDLE", raising=False)
     return place
@@ -225,7 +225,7 @@ def test_a_run_on_the_machine_says_what_is_right_and_no_time(agent: Path, cache:
     given = {"listed": None, "checked": CHECKED, "measured": JOB}
     program = WORKER.format(**{key: scripted_worker(*words, given=given[key]) for key, words in said.items()})
     archive = small_bundle(bench.folder / "bundle.tar.gz", agent, f"#!/bin/sh\n{program}", architecture=ARCHITECTURE)
-    bench.environment |= {"XDG_CONFIG_HOME": str(bench.folder / "config")}
+    bench.environment |= {"XDG_CACHE_HOME": str(cache.parents[1]), "XDG_CONFIG_HOME": str(bench.folder / "config")}
     assert bench("target", "add", "dev", f"vm:{ARCHITECTURE},memory=256MiB,bundle={archive}").returncode == 0
     words = ("--operator", "crc", "--engine", "portable", "--size", "1KiB", "--threads", "1")
     done = bench("run", "operators", "--target", "dev", "--name", "r", *words, timeout=300)
@@ -241,6 +241,7 @@ def test_a_run_on_the_machine_says_what_is_right_and_no_time(agent: Path, cache:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_emulator_ends_with_dpubench(number: signal.Signals, spec: str, cache: Path, bench: Bench) -> None:
+    bench.environment["XDG_CACHE_HOME"] = str(cache.parents[1])
     process = bench.start("target", "check", spec)
     given_up = time.monotonic() + LIMIT_S
     while not emulators(cache):
