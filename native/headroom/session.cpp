@@ -106,7 +106,7 @@ json HeadroomSession::sent(const TrialSpec& spec) {
                  {"cpu_ns", all.cpu_ns}};
   if (all.core_cycles) fields["core_cycles"] = *all.core_cycles;
   if (spec.delay == Delay::kCache || spec.delay == Delay::kMemory) {
-    const std::size_t bytes = spec.delay == Delay::kCache ? transmitter_->cache_bytes() : transmitter_->memory_bytes();
+    const std::size_t bytes = transmitter_->work().table_of(spec.delay)->bytes();
     fields["table_bytes"] = bytes;
     fields["beyond_caches"] = is_beyond_caches(bytes);
   }

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <time.h>
 
 #include <condition_variable>
 #include <exception>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "headroom/work.hpp"
 #include "measure/clock.hpp"
 
 namespace dpubench::headroom {
@@ -22,12 +22,6 @@ using measure::Clock;
 constexpr std::uint64_t kQuietNs = 20'000'000;
 /// Polls that find nothing after which the sink lets others have its CPU.
 constexpr std::uint32_t kPollsPerYield = 64;
-
-double thread_cpu_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #include "headroom/transmit.hpp"
 
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,23 +15,6 @@ using measure::Clock;
 
 /// Time in ns after the end of a trial for which a burst may still wait for room.
 constexpr double kGraceNs = 1e6;
-
-class Steps final : public Insertion {
- public:
-  Steps(Delay kind, const WalkTable* table, unsigned thread, std::uint64_t steps) : work_(kind, table, thread), steps_(steps) {}
-  void after_burst(std::uint32_t /*packets*/) noexcept override { work_.do_steps(steps_); }
-
- private:
-  Work work_;
-  std::uint64_t steps_;
-};
-
-/// Return the CPU time of the calling thread so far. getrusage(2) would split it up, but only as the ticks of the kernel saw it.
-double thread_cpu_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
 
 /// The loop of one thread. Times are in ticks of the clock.
 class Loop {
@@ -116,7 +98,7 @@ Transmitter::Transmitter(const HeadroomJob& job, Link& link)
       team_(job.threads, job.cpus, job.seed),
       outlets_(job.threads),
       operators_(job.threads),
-      step_ns_(3) {
+      work_(job.seed) {
   team_.run([&](unsigned thread) { outlets_[thread] = link_.open_outlet(thread); });
   counters_ = measure::open_cycle_counters(team_);
   if (counters_.empty()) {
@@ -124,7 +106,7 @@ Transmitter::Transmitter(const HeadroomJob& job, Link& link)
       if (thread == 0) static_cast<void>(measure::CycleCounter::open(cycles_fault_));
     });
   }
-  calibrate(Delay::kSpin);
+  work_.calibrate(Delay::kSpin, [&](const auto& call) { on_thread(0, call); });
 }
 
 Transmitter::~Transmitter() {
@@ -153,33 +135,13 @@ void Transmitter::check(const TrialSpec& spec) const {
   if (spec.delay == Delay::kOperator && operators_[0] == nullptr) throw Error("delay operator: the job names no operator");
 }
 
-const WalkTable* Transmitter::table_of(Delay kind) {
-  if (kind == Delay::kSpin) return nullptr;
-  std::unique_ptr<WalkTable>& table = kind == Delay::kCache ? cache_ : memory_;
-  if (table == nullptr) {
-    table = std::make_unique<WalkTable>(kind == Delay::kCache ? cache_table_bytes() : memory_table_bytes(), job_.seed);
-  }
-  return table.get();
-}
-
-void Transmitter::calibrate(Delay kind) {
-  double& step_ns = step_ns_.at(static_cast<std::size_t>(kind) - static_cast<std::size_t>(Delay::kSpin));
-  if (step_ns > 0) return;
-  const WalkTable* const table = table_of(kind);
-  on_thread(0, [&] { step_ns = Work(kind, table, 0).calibrate(clock_); });
-}
-
 Sent Transmitter::trial(const TrialSpec& spec) {
   check(spec);
   std::uint64_t steps = 0;
-  const bool is_work = spec.delay == Delay::kSpin || spec.delay == Delay::kCache || spec.delay == Delay::kMemory;
-  if (is_work) {
-    calibrate(spec.delay);
-    const double step_ns = step_ns_[static_cast<std::size_t>(spec.delay) - static_cast<std::size_t>(Delay::kSpin)];
-    // One step at least: a load from memory takes longer than the shortest delays. The time that it takes is what counts.
-    steps = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(spec.delay_ns / step_ns + 0.5));
+  if (is_work(spec.delay)) {
+    work_.calibrate(spec.delay, [&](const auto& call) { on_thread(0, call); });
+    steps = work_.steps(spec.delay, spec.delay_ns);
   }
-  const WalkTable* const table = is_work ? table_of(spec.delay) : nullptr;
   const unsigned n = spec.threads;
   std::vector<Sent> sent(n);
   std::vector<std::string> faults(n);
@@ -190,7 +152,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
   team_.run([&](unsigned thread) {
     if (thread >= n) return;
     std::unique_ptr<Insertion> own;
-    if (is_work) own = std::make_unique<Steps>(spec.delay, table, thread, steps);
+    if (is_work(spec.delay)) own = work_.insertion(spec.delay, thread, steps);
     Insertion* const insertion = spec.delay == Delay::kOperator ? operators_[thread].get() : own.get();
     Outlet& outlet = *outlets_[thread];
     try {
