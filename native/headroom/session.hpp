@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/device.hpp"
+#include "headroom/forward.hpp"
 #include "headroom/job.hpp"
 #include "headroom/lane.hpp"
 #include "headroom/pktgen.hpp"
@@ -36,7 +38,8 @@ class HeadroomSession {
 
  private:
   nlohmann::json sent(const TrialSpec& spec);
-  void wait_until_up() const;
+  nlohmann::json forwarded(const CollectCommand& collect);
+  void open_device();
 
   HeadroomJob job_;
   std::unique_ptr<Link> link_;
@@ -44,6 +47,8 @@ class HeadroomSession {
   std::unique_ptr<Transmitter> transmitter_;
   std::unique_ptr<Pktgen> pktgen_;
   std::unique_ptr<Sink> sink_;
+  std::unique_ptr<Passage> passage_;
+  std::unique_ptr<Device> device_;
 };
 
 /// Return the catalog of back-ends: name, summary, available, reason, remedy of each.

@@ -20,8 +20,9 @@ using measure::Clock;
 
 /// Time without a packet after which no more come, in ns: longer than a scheduler's time slice.
 constexpr std::uint64_t kQuietNs = 20'000'000;
-/// Polls that find nothing after which the sink lets others have its CPU.
+/// Polls that find nothing after which the sink lets others have its CPU; those of a sink whose sender has the same one.
 constexpr std::uint32_t kPollsPerYield = 64;
+constexpr std::uint32_t kPollsPerYieldShared = 1;
 
 }  // namespace
 
@@ -38,7 +39,8 @@ struct Sink::Shared {
 
 Sink::Sink(const HeadroomJob& job, Link& link) : shared_(std::make_unique<Shared>()) {
   const int cpu = job.cpus.empty() ? -1 : job.cpus.back();
-  thread_ = std::thread([this, &link, cpu] { serve(*shared_, link, cpu); });
+  const std::uint32_t polls = job.shares_cpu ? kPollsPerYieldShared : kPollsPerYield;
+  thread_ = std::thread([this, &link, cpu, polls] { serve(*shared_, link, cpu, polls); });
   std::unique_lock lock(shared_->mutex);
   shared_->changed.wait(lock, [&] { return shared_->state != Shared::State::kOpening; });
   if (shared_->fault) {
@@ -83,7 +85,7 @@ Received Sink::collect(std::uint32_t trial, std::uint64_t expected) {
   return shared_->received;
 }
 
-void Sink::serve(Shared& shared, Link& link, int cpu) {
+void Sink::serve(Shared& shared, Link& link, int cpu, std::uint32_t polls_per_yield) {
   if (cpu >= 0) {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -126,7 +128,7 @@ void Sink::serve(Shared& shared, Link& link, int cpu) {
         // This thread may have lost its CPU since it looked: look once more.
         if (now - heard > quiet && inlet->take(tally, shared.trial.load(std::memory_order_relaxed)) == 0) break;
       }
-      if (++idle % kPollsPerYield == 0) sched_yield();
+      if (++idle % polls_per_yield == 0) sched_yield();
     }
     const Received received{tally, inlet->dropped() - dropped_before, thread_cpu_ns() - cpu_before,
                             clock.to_ns(clock.ticks() - start)};

@@ -34,7 +34,7 @@ class Sink {
 
  private:
   struct Shared;
-  void serve(Shared& shared, Link& link, int cpu);
+  void serve(Shared& shared, Link& link, int cpu, std::uint32_t polls_per_yield);
 
   std::unique_ptr<Shared> shared_;
   std::thread thread_;

@@ -19,16 +19,19 @@ constexpr double kGraceNs = 1e6;
 /// The loop of one thread. Times are in ticks of the clock.
 class Loop {
  public:
-  Loop(const Clock& clock, Outlet& outlet, const TrialSpec& spec, Insertion* insertion)
+  Loop(const Clock& clock, Outlet& outlet, const TrialSpec& spec, Insertion* insertion, bool shares_cpu)
       : clock_(clock),
         outlet_(outlet),
         spec_(spec),
         insertion_(insertion),
-        spacing_(spec.delay == Delay::kSpacing ? clock.from_ns(spec.delay_ns) : 0),
+        spacing_(spec.delay == Delay::kSpacing || spec.delay == Delay::kSchedule ? clock.from_ns(spec.delay_ns) : 0),
+        catches_up_(spec.delay == Delay::kSchedule),
+        shares_cpu_(shares_cpu),
         grace_(clock.from_ns(kGraceNs)) {}
 
   void run(std::uint64_t deadline) noexcept {
     std::uint64_t begin = clock_.ticks();
+    std::uint64_t due = begin;
     first = begin;
     while (begin < deadline) {
       const std::uint64_t sent = send_burst(begin, deadline + grace_);
@@ -37,8 +40,10 @@ class Loop {
         insertion_->after_burst(spec_.burst);
         next = clock_.ticks();
         inserted += next - sent;
-      } else if (spacing_ != 0) {
-        while (next < begin + spacing_) next = clock_.ticks();
+      } else if (spacing_ != 0 || shares_cpu_) {
+        due = (catches_up_ ? due : begin) + spacing_;
+        if (shares_cpu_) next = now();  // also if it is late: the sink must make room for what comes
+        while (next < due) next = now();
         waited += next - sent;
       }
       ++bursts;
@@ -58,27 +63,33 @@ class Loop {
   std::uint64_t inserted = 0;
 
  private:
+  /// Return the time, after whoever shares the CPU had it.
+  std::uint64_t now() const noexcept {
+    if (shares_cpu_) sched_yield();
+    return clock_.ticks();
+  }
+
   /// Send a whole burst, or give up at `limit`. @return the time at its end
   std::uint64_t send_burst(std::uint64_t begin, std::uint64_t limit) noexcept {
     std::uint32_t taken = outlet_.send(spec_.burst);
     packets += taken;
     if (taken == spec_.burst) [[likely]] {
-      const std::uint64_t now = clock_.ticks();
-      burst_time += now - begin;
-      return now;
+      const std::uint64_t end = clock_.ticks();
+      burst_time += end - begin;
+      return end;
     }
     const std::uint64_t refused = clock_.ticks();
-    std::uint64_t now = refused;
-    while (taken < spec_.burst && now < limit) {
+    std::uint64_t last_try = refused;
+    while (taken < spec_.burst && last_try < limit) {
       ++refusals;
       const std::uint32_t more = outlet_.send(spec_.burst - taken);
       packets += more;
       taken += more;
-      now = clock_.ticks();
+      last_try = now();
     }
     burst_time += refused - begin;
-    blocked += now - refused;
-    return now;
+    blocked += last_try - refused;
+    return last_try;
   }
 
   const Clock& clock_;
@@ -86,6 +97,8 @@ class Loop {
   const TrialSpec& spec_;
   Insertion* insertion_;
   const std::uint64_t spacing_;
+  const bool catches_up_;
+  const bool shares_cpu_;
   const std::uint64_t grace_;
 };
 
@@ -162,7 +175,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
       ++ready;
       throw;
     }
-    Loop loop(clock_, outlet, spec, insertion);
+    Loop loop(clock_, outlet, spec, insertion, job_.shares_cpu);
     // All begin together; with fewer CPUs than threads a waiting thread must let the others come.
     for (++ready; ready.load() < n;) sched_yield();
     if (broken.load()) return;

@@ -47,12 +47,8 @@ class Transmitter {
   void on_thread(unsigned thread, const std::function<void()>& work);
   /// Send one trial. @throws Error when it is no trial of this job, the device does not take its packets, or a call failed
   Sent trial(const TrialSpec& spec);
-  /// Return the time of a step of spinning, in ns, as calibrated on the first thread.
-  [[nodiscard]] double spin_step_ns() const { return work_.step_ns(Delay::kSpin); }
-  [[nodiscard]] bool pinned() const { return team_.pinned(); }
+  [[nodiscard]] Pace pace() const { return {team_.pinned(), work_.step_ns(Delay::kSpin), cycles_fault_.reason}; }
   [[nodiscard]] unsigned cpus() const { return team_.cpus(); }
-  /// Return why no thread has a counter of core cycles; empty where they have.
-  [[nodiscard]] const measure::CounterFault& cycles_fault() const { return cycles_fault_; }
   /// Return the work that trials used so far.
   [[nodiscard]] const WorkSupply& work() const { return work_; }
 

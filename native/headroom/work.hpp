@@ -106,6 +106,13 @@ class WorkSupply {
   std::unique_ptr<WalkTable> memory_;
 };
 
+/// What a process tells of the speed of its threads.
+struct Pace {
+  bool pinned = false;
+  double spin_step_ns = 0;  ///< time of a step of spinning, as calibrated on the first thread; 0: not known
+  std::string no_cycles;    ///< why no thread has a counter of core cycles; empty where they have
+};
+
 /// Return the CPU time of the calling thread so far. getrusage(2) would split it up, but only as the ticks of the kernel saw it.
 double thread_cpu_ns();
 

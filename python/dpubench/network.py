@@ -118,41 +118,113 @@ def veth_pair(max_frame: int, queues: int = 1) -> Iterator[VethPair]:
         UserError: without root or without ``ip``
         EnvironmentFault: when the kernel refuses
     """
+    name, link = f"{_own_name()}-{next(_serial)}", _link_name()
+    mtu = _mtu(max_frame)
+    client = Side(f"{name}-client", f"{link}c", "198.18.0.1", "02:00:00:00:00:01")
+    server = Side(f"{name}-server", f"{link}s", "198.18.0.2", "02:00:00:00:00:02")
+    with _namespaces(client.namespace, server.namespace):
+        _add_veth(client, server, mtu, queues)
+        for side, other in ((client, server), (server, client)):
+            _bring_up(side)
+            _know(side, other.address, other.mac)
+        yield VethPair(client, server, mtu, queues)
+
+
+@dataclass(frozen=True, slots=True)
+class VethChain:
+    """Three namespaces in a row, joined by two veth pairs: what goes from client to server crosses the one in the middle."""
+
+    client: Side
+    way_in: Side  #: of the namespace in the middle, towards the client
+    way_out: Side  #: of the same namespace, towards the server
+    server: Side
+
+
+@contextlib.contextmanager
+def veth_chain(max_frame: int, queues: int = 1, *, routed: bool) -> Iterator[VethChain]:
+    """Make three namespaces in a row, joined by two veth pairs, with all ends up; remove them at the end.
+
+    Args:
+        max_frame: bytes of the longest frame, with FCS
+        queues: number for each end and direction
+        routed: whether the kernel in the middle forwards; else frames are addressed so that a program in the middle may hand them on unchanged
+
+    Raises:
+        UserError: without root or without ``ip``
+        EnvironmentFault: when the kernel refuses
+    """
+    name, near, far = f"{_own_name()}-{next(_serial)}", _link_name(), _link_name()
+    mtu = _mtu(max_frame)
+    client = Side(f"{name}-client", f"{near}c", "198.18.0.1", "02:00:00:00:00:01")
+    way_in = Side(f"{name}-device", f"{near}d", "198.18.0.2", "02:00:00:00:00:11")
+    way_out = Side(f"{name}-device", f"{far}d", "198.18.1.1", "02:00:00:00:00:12")
+    server = Side(f"{name}-server", f"{far}s", "198.18.1.2", "02:00:00:00:00:02")
+    with _namespaces(client.namespace, way_in.namespace, server.namespace):
+        _add_veth(client, way_in, mtu, queues)
+        _add_veth(way_out, server, mtu, queues)
+        for side in (client, way_in, way_out, server):
+            _bring_up(side)
+        for side, gateway, other in ((client, way_in, server), (server, way_out, client)):
+            _know(side, gateway.address, gateway.mac if routed else other.mac)
+            subnet = other.address.rpartition(".")[0] + ".0/24"
+            _ip("-n", side.namespace, "route", "add", subnet, "via", gateway.address, "dev", side.interface)
+        for side, other in ((way_in, client), (way_out, server)):
+            _know(side, other.address, other.mac)
+        if routed and (refused := _write_inside(way_in, "/proc/sys/net/ipv4/ip_forward", "1")):
+            raise EnvironmentFault(f"veth: the kernel in the namespace cannot forward: {refused}")
+        yield VethChain(client, way_in, way_out, server)
+
+
+@contextlib.contextmanager
+def _namespaces(*names: str) -> Iterator[None]:
+    """Make namespaces; remove them, with the interfaces inside, at the end. @raises UserError, EnvironmentFault"""
     if reason := unavailable():
         raise UserError(f"veth: {reason}")
     had_folder = _is_mounted(_NETNS)
-    name = f"{_own_name()}-{next(_serial)}"
-    # Unique on the whole machine, because the kernel's threads bear the name; at most 15 characters.
-    link = f"dpu{_base36(os.getpid())}x{_base36(next(_serial))}"
-    mtu = max_frame - _MTU_OVERHEAD + _DATAGRAM_ROOM
-    client = Side(f"{name}-client", f"{link}c", "198.18.0.1", "02:00:00:00:00:01")
-    server = Side(f"{name}-server", f"{link}s", "198.18.0.2", "02:00:00:00:00:02")
     try:
-        for side in (client, server):
-            _ip("netns", "add", side.namespace)
-        ends = []
-        for side in (client, server):
-            ends += ["name", side.interface, "mtu", str(mtu), "address", side.mac, "netns", side.namespace]
-            ends += ["numtxqueues", str(queues), "numrxqueues", str(queues), *(["type", "veth", "peer"] if side is client else [])]
-        _ip("link", "add", *ends)
-        for side, other in ((client, server), (server, client)):
-            inside = ("-n", side.namespace)
-            # Old kernels and old `ip` do not know the limit: no NAPI then.
-            limited = _run([_tool("ip"), *inside, "link", "set", "dev", side.interface, "gro_max_size", "1"], check=False).returncode == 0
-            _run([*side.prefix, sys.executable, "-I", "-S", "-c", _QUIET, side.interface, str(int(limited))])
-            _ip(*inside, "address", "add", f"{side.address}/24", "dev", side.interface)
-            _ip(*inside, "link", "set", "lo", "up")
-            _ip(*inside, "link", "set", side.interface, "up")
-            # A permanent entry avoids queries for the address while frames are counted.
-            _ip(*inside, "neighbour", "replace", other.address, "lladdr", other.mac, "dev", side.interface, "nud", "permanent")
-        yield VethPair(client, server, mtu, queues)
+        for name in names:
+            _ip("netns", "add", name)
+        yield
     finally:
         with _uninterrupted():
-            _ip("-n", client.namespace, "link", "delete", client.interface, check=False)
-            for side in (client, server):
-                _remove_namespace(side.namespace)
+            for name in names:
+                _remove_namespace(name)
             if not had_folder:
                 _remove_folder_of_namespaces()
+
+
+def _link_name() -> str:
+    """Return the beginning of the names of a pair's interfaces. It is unique on the whole machine, because the kernel's threads bear the name."""
+    return f"dpu{_base36(os.getpid())}x{_base36(next(_serial))}"  # with one letter more at most 15 characters
+
+
+def _mtu(max_frame: int) -> int:
+    return max_frame - _MTU_OVERHEAD + _DATAGRAM_ROOM
+
+
+def _add_veth(one: Side, other: Side, mtu: int, queues: int) -> None:
+    """Make a veth pair with its ends in two namespaces that exist."""
+    ends = []
+    for side in (one, other):
+        ends += ["name", side.interface, "mtu", str(mtu), "address", side.mac, "netns", side.namespace]
+        ends += ["numtxqueues", str(queues), "numrxqueues", str(queues), *(["type", "veth", "peer"] if side is one else [])]
+    _ip("link", "add", *ends)
+
+
+def _bring_up(side: Side) -> None:
+    """Give an end of a veth pair its address, forbid what would change frames or add some, and bring it up."""
+    inside = ("-n", side.namespace)
+    # Old kernels and old `ip` do not know the limit: no NAPI then.
+    limited = _run([_tool("ip"), *inside, "link", "set", "dev", side.interface, "gro_max_size", "1"], check=False).returncode == 0
+    _run([*side.prefix, sys.executable, "-I", "-S", "-c", _QUIET, side.interface, str(int(limited))])
+    _ip(*inside, "address", "add", f"{side.address}/24", "dev", side.interface)
+    _ip(*inside, "link", "set", "lo", "up")
+    _ip(*inside, "link", "set", side.interface, "up")
+
+
+def _know(side: Side, address: str, mac: str) -> None:
+    """Tell the kernel of a namespace who has an address: it then sends no queries for it while frames are counted."""
+    _ip("-n", side.namespace, "neighbour", "replace", address, "lladdr", mac, "dev", side.interface, "nud", "permanent")
 
 
 @dataclass(frozen=True, slots=True)
