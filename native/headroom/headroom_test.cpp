@@ -71,9 +71,10 @@ TEST(HeadroomJob, ReadsCommands) {
   EXPECT_TRUE(std::holds_alternative<EndCommand>(parse_command(R"({"end": true})")));
   EXPECT_EQ(std::get<CollectCommand>(parse_command(R"({"collect": 3, "expected": 17})")).expected, 17U);
   EXPECT_NE(fault_of([] { parse_command(R"({"trial": {"size": 65}})"); }).find("/trial/size"), std::string::npos);
-  EXPECT_NE(
-      fault_of([] { parse_command(R"({"trial": {"delay": "sleep"}})"); }).find("cache, memory, none, operator, schedule, spacing, spin"),
-      std::string::npos);
+  EXPECT_NE(fault_of([] {
+              parse_command(R"({"trial": {"delay": "sleep"}})");
+            }).find("cache, memory, none, operator, schedule, spacing, spin"),
+            std::string::npos);
   EXPECT_NE(fault_of([] { parse_command(R"({"hurry": 1})"); }).find("a command is"), std::string::npos);
 }
 

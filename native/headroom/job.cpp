@@ -57,8 +57,9 @@ void texts(Reader& reader, const json& parent, const std::string& where, std::ma
 }
 
 /// Read a way in or out. @param kinds those that fit the process's part
-void read_backend(Reader& reader, const json& value, const char* key, const std::set<std::string>& kinds, BackendSpec& backend) {
-  const std::string where = std::string("/") + key;
+void read_backend(Reader& reader, const json& value, const std::string& parent, const char* key,
+                  const std::set<std::string>& kinds, BackendSpec& backend) {
+  const std::string where = parent + "/" + key;
   const auto it = value.find(key);
   if (it == value.end()) return reader.fault(where, "is missing");
   if (!reader.object(*it, where, {"kind", "port", "role", "arguments"})) return;
@@ -70,6 +71,16 @@ void read_backend(Reader& reader, const json& value, const char* key, const std:
   choice(reader, *it, where, "role", role, {"server", "client"});
   backend.port.role = role == "server" ? datapath::Role::kServer : datapath::Role::kClient;
   backend.port.arguments = backend.arguments;
+}
+
+void read_own_sink(Reader& reader, const json& value, HeadroomJob& job) {
+  const auto it = value.find("own_sink");
+  if (it == value.end() || !reader.object(*it, "/own_sink", {"backend", "network_namespace"})) return;
+  if (job.part != Part::kSender) return reader.fault("/own_sink", "is for a sender");
+  OwnSink found;
+  read_backend(reader, *it, "/own_sink", "backend", {"port", "udp"}, found.backend);
+  reader.text(*it, "/own_sink", "network_namespace", found.network_namespace, false);
+  job.own_sink = std::move(found);
 }
 
 void read_operator(Reader& reader, const json& value, std::optional<OperatorJob>& into) {
@@ -153,7 +164,7 @@ HeadroomJob parse_job(std::string_view text) {
   Reader reader(kJobSchema);
   HeadroomJob job;
   if (reader.object(value, "",
-                    {"schema", "seed", "time_limit_s", "role", "memory", "backend", "out", "cpus", "shares_cpu", "threads",
+                    {"schema", "seed", "time_limit_s", "role", "memory", "backend", "out", "cpus", "own_sink", "threads",
                      "max_packet", "destination_mac", "operator", "inputs", "cache_dir"})) {
     std::string schema;
     reader.text(value, "", "schema", schema);
@@ -171,15 +182,15 @@ HeadroomJob parse_job(std::string_view text) {
     }
     if (job.part == Part::kForwarder) {
       const std::set<std::string> kinds = {"port", "kernel"};
-      read_backend(reader, value, "backend", kinds, job.backend);
-      read_backend(reader, value, "out", kinds, job.out);
+      read_backend(reader, value, "", "backend", kinds, job.backend);
+      read_backend(reader, value, "", "out", kinds, job.out);
       if (job.backend.kind != job.out.kind) reader.fault("/out/kind", "must be that of the way in, " + job.backend.kind);
     } else {
-      read_backend(reader, value, "backend", {"port", "udp", "pktgen"}, job.backend);
+      read_backend(reader, value, "", "backend", {"port", "udp", "pktgen"}, job.backend);
+      read_own_sink(reader, value, job);
       if (value.contains("out")) reader.fault("/out", "is for a forwarder");
     }
     reader.cpus(value, "cpus", job.cpus);
-    reader.boolean(value, "", "shares_cpu", job.shares_cpu);
     reader.number(value, "", "threads", job.threads, 1, kMaxThreads);
     reader.number(value, "", "max_packet", job.max_packet, kMinPacket, kMaxPacket);
     read_mac(reader, value, job.destination_mac);

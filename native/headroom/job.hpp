@@ -49,6 +49,13 @@ struct OperatorJob {
   Params params;
 };
 
+/// A sink in the process of the sender, where both have the same CPU: they give it to each other when they wait. Threads of one
+/// process can do so; processes of different sessions or control groups cannot (sched_yield(2), autogroup in sched(7)).
+struct OwnSink {
+  BackendSpec backend;
+  std::string network_namespace;  ///< file of the sink's network namespace; empty: that of the process
+};
+
 struct HeadroomJob {
   std::uint64_t seed = 1;
   double time_limit_s = 600;
@@ -57,8 +64,8 @@ struct HeadroomJob {
   BackendSpec backend;
   BackendSpec out;  ///< of a forwarder
   std::vector<int> cpus;
-  bool shares_cpu = false;    ///< sender or sink: the other one runs on the same CPU, which this process gives up when it waits
-  std::uint32_t threads = 1;  ///< most sending threads of a trial, each with a queue of its own
+  std::optional<OwnSink> own_sink;  ///< of a sender
+  std::uint32_t threads = 1;        ///< most sending threads of a trial, each with a queue of its own
   std::uint32_t max_packet = 1514;  ///< largest packet of a trial, without FCS
   std::string destination_mac = "02:00:00:00:00:02";
   std::optional<OperatorJob> operator_job;

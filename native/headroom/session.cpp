@@ -36,6 +36,10 @@ void wait_until_up(const BackendSpec& backend, IsUp is_up) {
   }
 }
 
+std::unique_ptr<Link> open_link(const HeadroomJob& job) {
+  return job.backend.kind == "udp" ? open_udp_link(job) : open_port_link(job);
+}
+
 /// Add what is known of a table that work walks through.
 void add_table(json& fields, std::size_t bytes) {
   if (bytes == 0) return;
@@ -59,11 +63,13 @@ HeadroomSession::HeadroomSession(const HeadroomJob& job, const EngineCatalog& en
     pktgen_ = std::make_unique<Pktgen>(job);
     return;
   }
-  link_ = job.backend.kind == "udp" ? open_udp_link(job) : open_port_link(job);
   if (job.part == Part::kSink) {
-    sink_ = std::make_unique<Sink>(job, *link_);
+    open_sink(link_, nullptr);
     return;
   }
+  // The sink is there before whatever sends to it looks for it.
+  if (job_.own_sink) open_sink(sink_link_, &*job_.own_sink);
+  link_ = open_link(job);
   wait_until_up(job.backend, [&] { return link_->is_up(); });
   transmitter_ = std::make_unique<Transmitter>(job, *link_);
   if (operator_ == nullptr) return;
@@ -73,6 +79,14 @@ HeadroomSession::HeadroomSession(const HeadroomJob& job, const EngineCatalog& en
 }
 
 HeadroomSession::~HeadroomSession() = default;
+
+void HeadroomSession::open_sink(std::unique_ptr<Link>& link, const OwnSink* own) {
+  HeadroomJob job = job_;
+  job.part = Part::kSink;
+  if (own != nullptr) job.backend = own->backend;
+  link = open_link(job);
+  sink_ = std::make_unique<Sink>(*link, job.cpus.empty() ? -1 : job.cpus.back(), own);
+}
 
 void HeadroomSession::open_device() {
   if (job_.backend.kind == "kernel") {
@@ -170,7 +184,7 @@ json HeadroomSession::forwarded(const CollectCommand& collect) {
 
 json HeadroomSession::obey(const Command& command) {
   return std::visit(Overload{[&](const TrialSpec& spec) -> json {
-                               if (sink_ != nullptr)
+                               if (job_.part == Part::kSink)
                                  throw Error("a trial is for a sender, not for a sink: send begin and collect");
                                if (device_ != nullptr)
                                  throw Error("a trial is for a sender: send a forwarder forward and collect");

@@ -40,9 +40,11 @@ class HeadroomSession {
   nlohmann::json sent(const TrialSpec& spec);
   nlohmann::json forwarded(const CollectCommand& collect);
   void open_device();
+  void open_sink(std::unique_ptr<Link>& link, const OwnSink* own);
 
   HeadroomJob job_;
   std::unique_ptr<Link> link_;
+  std::unique_ptr<Link> sink_link_;  ///< of the sink in a sender's process
   std::unique_ptr<LoopOperator> operator_;
   std::unique_ptr<Transmitter> transmitter_;
   std::unique_ptr<Pktgen> pktgen_;

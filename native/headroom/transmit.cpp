@@ -175,7 +175,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
       ++ready;
       throw;
     }
-    Loop loop(clock_, outlet, spec, insertion, job_.shares_cpu);
+    Loop loop(clock_, outlet, spec, insertion, job_.own_sink.has_value());
     // All begin together; with fewer CPUs than threads a waiting thread must let the others come.
     for (++ready; ready.load() < n;) sched_yield();
     if (broken.load()) return;

@@ -288,19 +288,44 @@ def move_receive_work(side: Side, cpu: int) -> ReceiveWork:
     Raises:
         EnvironmentFault: when the kernel cannot
     """
-    if refused := _write_inside(side, f"/sys/class/net/{side.interface}/threaded", "1"):
-        raise EnvironmentFault(
-            f"veth: the kernel's receive work cannot be moved to CPU {cpu}: {refused} (threaded NAPI needs Linux 5.19 and iproute2 6.0)"
-        )
-    threads = _napi_threads(side.interface)
-    if not threads:
-        raise EnvironmentFault(f"veth: the kernel's receive work cannot be moved to CPU {cpu}: no thread napi/{side.interface}-* appeared")
+    threads = _receive_threads(side, f"CPU {cpu}")
     for thread in threads:
         os.sched_setaffinity(thread, {cpu})
         # Like a softirq, it goes before a program that polls on the same CPU, and does not wait for the end of its time slice.
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, thread, -20)
     return ReceiveWork(side, cpu, tuple(threads))
+
+
+def spread_receive_work(side: Side, cpus: Sequence[int]) -> tuple[int, ...]:
+    """Make the kernel handle packets for ``side`` on ``cpus``, one queue after the other, before all programs there, as interrupts of a card would.
+
+    Returns:
+        numbers of the kernel's threads, one per queue. They last until the pair is gone.
+
+    Raises:
+        EnvironmentFault: when the kernel cannot
+    """
+    threads = _receive_threads(side, f"CPUs {', '.join(map(str, cpus))}")
+    for thread, cpu in zip(threads, itertools.cycle(cpus), strict=False):
+        os.sched_setaffinity(thread, {cpu})
+        # A real-time thread also goes before programs whose session has a share of its own (autogroup and cgroups, sched(7)).
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, thread, -20)
+            os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(1))
+    return tuple(threads)
+
+
+def _receive_threads(side: Side, where: str) -> list[int]:
+    """Make the kernel handle packets for ``side`` in threads, and return their numbers. @raises EnvironmentFault"""
+    if refused := _write_inside(side, f"/sys/class/net/{side.interface}/threaded", "1"):
+        raise EnvironmentFault(
+            f"veth: the kernel's receive work cannot be moved to {where}: {refused} (threaded NAPI needs Linux 5.19 and iproute2 6.0)"
+        )
+    threads = _napi_threads(side.interface)
+    if not threads:
+        raise EnvironmentFault(f"veth: the kernel's receive work cannot be moved to {where}: no thread napi/{side.interface}-* appeared")
+    return threads
 
 
 def went_down(work: ReceiveWork) -> bool:
@@ -340,11 +365,17 @@ def receive_counts(*works: ReceiveWork) -> ReceiveCounts:
     lines = Path("/proc/softirqs").read_text(encoding="ascii").splitlines()
     cpus = [int(word.removeprefix("CPU")) for word in lines[0].split()]
     counts = next((line.split()[1:] for line in lines if line.split()[0] == "NET_RX:"), [])
-    threads = {}
-    for thread in (thread for work in works for thread in work.threads):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            threads[thread] = int(Path(f"/proc/{thread}/schedstat").read_text(encoding="ascii").split()[0])
+    threads = run_times_ns([thread for work in works for thread in work.threads])
     return ReceiveCounts(dict(zip(cpus, map(int, counts), strict=False)), threads)
+
+
+def run_times_ns(threads: Sequence[int]) -> dict[int, int]:
+    """Return for each thread that still is there the time that it ran until now."""
+    found = {}
+    for thread in threads:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            found[thread] = int(Path(f"/proc/{thread}/schedstat").read_text(encoding="ascii").split()[0])
+    return found
 
 
 def receive_work_elsewhere(work: ReceiveWork, before: ReceiveCounts, after: ReceiveCounts, packets: int) -> str:
