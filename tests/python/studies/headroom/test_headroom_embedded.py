@@ -75,7 +75,7 @@ def record_of(folder: Path) -> dict[str, Any]:
 
 
 def test_both_placements_in_one_run(dpubench: Run, tmp_path: Path) -> None:
-    plan = ["--set", "placement=separated,embedded", "--set", "backends=null,memif", "--set", "works=spacing,spin"]
+    plan = ["--set", "placement=separated,embedded", "--set", "backends=null,memif", "--set", "works=spin"]
     dpubench("run", "headroom", "--name", "r", *SMALL, *plan)
     record = record_of(tmp_path / "results/r")
     assert schemas.fault("run", record) == "" and record["status"] == "complete"
@@ -85,7 +85,7 @@ def test_both_placements_in_one_run(dpubench: Run, tmp_path: Path) -> None:
     assert all(t["free"] is None for s in record["selections"] if s["placement"] == "separated" for t in s["tried"])
     assert record["links"]["memif (embedded)"].startswith("virtual links: shared memory") and record["links"]["memif"].startswith("virtual link: ")
     rows = list(csv.DictReader(io.StringIO(dpubench("export", "r", "--csv").stdout)))
-    names = [f"{kind}/128B/{work}/50%" for kind in ("null", "memif", "embedded/memif") for work in ("spacing", "spin")]
+    names = [f"{kind}/128B/spin/50%" for kind in ("null", "memif", "embedded/memif")]
     assert sorted(row["id"] for row in rows) == sorted(names)
     of: dict[str, dict[str, float]] = defaultdict(dict)
     for kept in rounds.read(tmp_path / "results/r"):
@@ -103,10 +103,10 @@ def test_both_placements_in_one_run(dpubench: Run, tmp_path: Path) -> None:
 
 @needs_namespaces
 def test_the_kernel_against_its_bypass(dpubench: Run, tmp_path: Path) -> None:
-    dpubench("run", "headroom", "--name", "r", *EMBEDDED, *SMALL, "--set", "backends=kernel,af_packet,af_xdp", "--set", "works=spin")
+    dpubench("run", "headroom", "--name", "r", *EMBEDDED, *SMALL, "--set", "backends=kernel,af_xdp", "--set", "works=spin")
     record = record_of(tmp_path / "results/r")
     assert schemas.fault("run", record) == "" and not record["failures"]
-    assert {s["backend"] for s in record["selections"]} == {"kernel", "af_packet", "af_xdp"}
+    assert {s["backend"] for s in record["selections"]} == {"kernel", "af_xdp"}
     assert all(how.startswith("virtual links: veth between three namespaces") for how in record["links"].values())
     of: dict[str, dict[str, float]] = defaultdict(dict)
     for kept in rounds.read(tmp_path / "results/r"):
@@ -123,7 +123,9 @@ def namespaces_of_the_dead() -> list[str]:
     return [name.name for name in Path("/run/netns").glob("dpubench-*") if network.start_time(int(name.name.split("-")[1])) is None]
 
 
-def test_work_far_above_the_pacing_limit_does_not_survive(setting: Setting) -> None:
+@pytest.mark.parametrize("is_shared", [True, False], ids=["one process at both ends", "sender and sink apart"])
+def test_work_far_above_the_pacing_limit_does_not_survive(setting: Setting, monkeypatch: pytest.MonkeyPatch, is_shared: bool) -> None:
+    monkeypatch.setattr(Setting, "shares_cpu", lambda *_: is_shared)
     with Crossing(setting, "memif", 1514, 1) as session:
         assert session.how == "virtual links: shared memory"
         free = Spec(128, 1, 8, 1, 0.01, due_ns=50_000)
