@@ -138,13 +138,12 @@ struct KernelDevice::Threads {
     require_forwarding(root, in);
     counters = std::make_unique<CountersFile>(root / "net/dev");
     team.run([](unsigned) { become_last(); });
-    work.calibrate(Delay::kSpin, [&](const auto& call) { on_first(call); });
+    calibrate(Delay::kSpin);
   }
 
-  void on_first(const std::function<void()>& call) {
-    team.run([&](unsigned thread) {
-      if (thread == 0) call();
-    });
+  /// Time the steps of a kind of work, on a thread of ordinary priority: those of the lowest may have to wait for long.
+  void calibrate(Delay kind) {
+    work.calibrate(kind, [&](const auto& call) { measure::ThreadTeam(1, {cpus.front()}).run([&](unsigned) { call(); }); });
   }
 
   [[nodiscard]] InterfaceCounters now(const std::string& interface) const { return counters_of(counters->read(), interface); }
@@ -223,7 +222,7 @@ void KernelDevice::begin(const TrialSpec& spec) {
                 std::string(word_of(spec.delay)));
   }
   const bool works = spec.delay != Delay::kNone;
-  if (works) own.work.calibrate(spec.delay, [&](const auto& call) { own.on_first(call); });
+  if (works) own.calibrate(spec.delay);
   own.received_before = own.now(own.in).received;
   own.sent_before = own.now(own.out).sent;
   own.number = spec.number;

@@ -26,7 +26,7 @@ class Crossed(Trial):
 
     device: Event
     cpus: int  #: CPUs of the device that the trial used
-    received_ns: float  #: time of the kernel's threads that received for the device, where it has some
+    received_ns: float | None  #: time of the kernel's threads that received for the device; None: it has none of its own
 
     @property
     def at_work(self) -> Event:
@@ -61,13 +61,20 @@ class Crossed(Trial):
         """Return the share of the time in which the device's threads, or the kernel for them, had their CPUs."""
         if "polls" not in self.device:
             return 1.0  # the lowest priority has what is left, and no more
-        return (float(self.device["cpu_ns"]) + self.received_ns) / max(float(self.device["open_ns"]), 1.0)
+        return (float(self.device["cpu_ns"]) + (self.received_ns or 0.0)) / max(float(self.device["open_ns"]), 1.0)
 
     @property
     def free(self) -> float:
         """Return the share of the device's time in empty polls, or, beside a forwarding kernel, in work of the lowest priority."""
         what = "idle_ns" if "polls" in self.device else "inserted_ns"
         return float(self.device[what]) / (self.cpus * max(float(self.device["elapsed_ns"]), 1.0))
+
+    @property
+    def kernel(self) -> float | None:
+        """Return the share of the device's time in which threads of the kernel received for it; None where it has none of its own."""
+        if self.received_ns is None:
+            return None
+        return self.received_ns / (self.cpus * float(self.sent["elapsed_ns"]))
 
     @property
     def lost_in(self) -> float:
@@ -86,6 +93,10 @@ class Crossing(Session):
 
     placement = "embedded"
     measured = "device"
+
+    def __enter__(self) -> Crossing:
+        super().__enter__()
+        return self
 
     def _start(self) -> None:
         setting, backend = self.setting, self.backend
@@ -165,8 +176,8 @@ class Crossing(Session):
             counted = self._ask(self._at_sink, {"collect": self.number, "expected": device["forwarded"]}, "counted")
         if fault := account_fault(sent, counted) or crossing_fault(sent, device, counted, is_private=self.how != "given"):
             raise SessionFault("device", "verify", fault)
-        received_ns = sum(network.run_times_ns(self._receiving).values()) - before
-        return Crossed(spec, sent, counted, device, len(self._cpus) if self._is_kernel else spec.threads, float(received_ns))
+        received_ns = float(sum(network.run_times_ns(self._receiving).values()) - before) if self._receiving else None
+        return Crossed(spec, sent, counted, device, len(self._cpus) if self._is_kernel else spec.threads, received_ns)
 
     def _forward(self, spec: Spec, *, verify: bool) -> dict[str, Any]:
         return {"forward": spec.job(self.number) | ({"verify": True} if verify else {})}

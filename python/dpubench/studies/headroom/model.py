@@ -20,6 +20,7 @@ LEFT_NS: Final = "left_ns_per_packet"
 LEFT_CYCLES: Final = "left_cycles_per_packet"
 MACHINE: Final = "machine_left_percent"
 IDLE: Final = "idle_percent"
+KERNEL: Final = "kernel_percent"
 
 #: The first one is never zero, so that its logarithm decides when a point is known well enough.
 QUANTITIES: Final = (
@@ -33,9 +34,10 @@ QUANTITIES: Final = (
     Quantity(PEAK_RATE, "highest rate", "Gb/s", "more"),
     Quantity(MACHINE, "left of the machine", "%", "more"),
     Quantity(IDLE, "in empty polls", "%", "more"),
+    Quantity(KERNEL, "in kernel threads", "%", "less"),
 )
 #: Quantities that may be zero: their intervals are linear, and a comparison of their ratios would be none.
-MAY_BE_ZERO: Final = frozenset({LEFT, LEFT_NS, LEFT_CYCLES, DELAY, MACHINE, IDLE})
+MAY_BE_ZERO: Final = frozenset({LEFT, LEFT_NS, LEFT_CYCLES, DELAY, MACHINE, IDLE, KERNEL})
 
 #: What limits the highest rate of a configuration. ``device``: it refused packets; in embedded placement it has no time left, or packets were lost
 #: on the way to it. ``sink``: packets were lost on the way to it. ``generator``: neither, so that the sending threads are at their limit.

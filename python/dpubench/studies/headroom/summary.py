@@ -98,13 +98,18 @@ def _warnings(point: PointSummary, beside: Mapping[str, Sequence[float]], chosen
         message = f"{chosen.threads} {'thread' if chosen.threads == 1 else 'threads'} at {chosen.gbps:.3g} Gb/s, and the device {device}{more}"
         found.append(Warning_("generator-saturated", message, point.id))
     if (lost := fmean(beside[execute.LOST])) > execute.MOST_LOST:
-        found.append(Warning_("packets-lost", f"{100 * lost:.1f} % of the packets at the highest rate", point.id))
+        found.append(
+            Warning_(
+                "packets-lost", f"{100 * lost:.1f} % of the packets at the {'offered' if point.placement == 'embedded' else 'highest'} rate", point.id
+            )
+        )
     if beside[execute.ASKED] and point.wanted_gbps is not None and point.wanted_gbps < _OFFERED * (asked := fmean(beside[execute.ASKED])):
         found.append(Warning_("rate-not-offered", f"{point.wanted_gbps:.3g} of {asked:.3g} Gb/s", point.id))
     if beside[execute.SURVIVED] and (survived := fmean(beside[execute.SURVIVED])) < _SURVIVED:
         found.append(Warning_("rate-disturbed", f"it fell to {100 * survived:.0f} % of that without", point.id))
     if beside[execute.ON_CPU] and (on_cpu := fmean(beside[execute.ON_CPU])) < _ON_CPU:
-        found.append(Warning_("cpu-withheld", f"{100 * on_cpu:.0f} % of the time", point.id))
+        beside_kernel = ", even while no packet crossed: what is left is not known" if beside[execute.SURVIVED] else ""
+        found.append(Warning_("cpu-withheld", f"{100 * on_cpu:.0f} % of the time{beside_kernel}", point.id))
     if any(beside[execute.IN_CACHE]):
         found.append(Warning_("in-cache", "", point.id))
     return found

@@ -21,7 +21,7 @@ LIMITS: Final[dict[Limit, str]] = {
     "line": "the line", "unknown": "not known",
 }  # fmt: skip
 _NOTES: Final = 12
-_SHOWN: Final = (model.LEFT, model.IDLE, model.LEFT_NS, model.LEFT_CYCLES, model.DELAY, model.BURST, model.RATE)
+_SHOWN: Final = (model.LEFT, model.IDLE, model.KERNEL, model.LEFT_NS, model.LEFT_CYCLES, model.DELAY, model.BURST, model.RATE)
 
 
 def show(runs: Sequence[RunSummary]) -> str:
@@ -118,7 +118,7 @@ def fit_lines(run: RunSummary) -> list[str]:
         lines.append(left_sentence(run, point) + ":")
         for fit in sorted(point.fits, key=lambda f: f.ns_per_packet):
             needs = interval_text(Interval(fit.ns_per_packet, fit.low_ns, fit.high_ns))
-            lines.append(f"  {fit.verdict}: {fit.operator} by {fit.engine} ({fit.params}), {needs} ns per packet{_validated(fit)}")
+            lines.append(f"  {fit.verdict}: {fit.operator} by {fit.engine} ({fit.params}), {needs} ns per packet{_validated(point, fit)}")
     return lines
 
 
@@ -132,11 +132,12 @@ def left_sentence(run: RunSummary, point: PointSummary) -> str:
     return f"at {rate} Gb/s of {size} packets, {backend} on {run.target} has {significant(left.value)} ns{also} per packet left ({point.work})"
 
 
-def _validated(fit: model.Fit) -> str:
+def _validated(point: PointSummary, fit: model.Fit) -> str:
     if fit.predicted_gbps is None or fit.measured_gbps is None:
         return ""
     measured = interval_text(Interval(fit.measured_gbps, fit.low_gbps or 0.0, fit.high_gbps or 0.0))
-    return f"; in the transmit loop predicted {significant(fit.predicted_gbps)} Gb/s, measured {measured}"
+    loop = "forwarding" if point.placement == "embedded" else "transmit"
+    return f"; in the {loop} loop predicted {significant(fit.predicted_gbps)} Gb/s, measured {measured}"
 
 
 def summary_lines(run: RunSummary, room: int) -> list[str]:

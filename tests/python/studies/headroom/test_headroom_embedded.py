@@ -114,6 +114,7 @@ def test_the_kernel_against_its_bypass(dpubench: Run, tmp_path: Path) -> None:
     kernel = of["embedded/kernel/128B/spin/50%"]
     assert 0 < kernel["cpu_percent"] < 100.001 and "delay_us" not in kernel and "idle_percent" not in kernel
     assert kernel["left_percent"] == kernel["machine_left_percent"] and kernel["gbps"] > 0
+    assert all(found["kernel_percent"] > 0 for found in of.values()), "the kernel receives in threads of its own"
     assert "kernel (embedded)" in dpubench("show", "r").stdout
     assert namespaces_of_the_dead() == []
 
@@ -289,10 +290,13 @@ def test_figures_of_a_device() -> None:
 
 
 def test_what_is_left_beside_the_kernel() -> None:
-    beside = [Crossed(t.spec, t.sent, t.counted, {k: v for k, v in t.device.items() if k != "polls"}, 2, 0.0) for t in [crossed(inserted_ns=6e5)] * 2]
+    beside = [
+        Crossed(t.spec, t.sent, t.counted, {k: v for k, v in t.device.items() if k != "polls"}, 2, None) for t in [crossed(inserted_ns=6e5)] * 2
+    ]
     found = execute.rest_figures(beside, [beside[0]] * 3, [0.6] * 3, 1.0, None, 2.0)
     # The work took 0.3 of the time of two CPUs, and 0.6 alone: half is left, which is 1 us for each of 1 M packets/s.
     assert found["left_percent"] == pytest.approx(50) and found["left_ns_per_packet"] == pytest.approx(1000) and found["survived_share"] == 1
+    assert "kernel_percent" not in found, "no thread of the kernel is known"
     full = execute.rest_figures(beside, [beside[0]] * 3, [0.2] * 3, 1.0, None, 2.0)
     assert full["cpu_percent"] == pytest.approx(5), "no less than 50 us of 1 ms is told"
 
