@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import select
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -154,10 +154,14 @@ class Crossing(Session):
         return self._crossed(spec, verify=False)
 
     def alone(self, spec: Spec) -> float:
-        """Return the share of the device's time in which the work of ``spec`` gets done beside a kernel that has nothing to forward."""
+        """Return the share of the device's time in which the work of ``spec`` gets done beside a kernel that has nothing to forward.
+
+        @raises SessionFault, Interrupted
+        """
         self._count()
         self._ask("device", self._forward(spec, verify=False), "begun")
-        time.sleep(spec.duration_s)
+        select.select([self.setting.stop], [], [], spec.duration_s)
+        self.setting.stop.check()
         device = self._ask("device", {"collect": self.number, "expected": 0}, "forwarded")
         return float(device["inserted_ns"]) / (len(self._cpus) * float(device["elapsed_ns"]))
 

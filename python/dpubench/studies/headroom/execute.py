@@ -57,7 +57,7 @@ _LEAST_DELAYS: Final = 13
 _LEAST_BURSTS: Final = 25
 _LEAST_BURSTS_CROSSING: Final = 100
 #: A device that finds nothing to do for less than this share of its time is at its limit.
-_NO_TIME: Final = 0.05
+NO_TIME: Final = 0.05
 #: Trials of a round beside a forwarding kernel, each between two others of both kinds of reference, and the time of one at least.
 _RESTS: Final = 6
 _REST_S: Final = 0.02
@@ -217,6 +217,7 @@ class Run(MeasuredRun):
             free = replace(free, due_ns=limit_ns, duration_s=max(free.duration_s, _LEAST_BURSTS_CROSSING * limit_ns * 1e-9))
             references = [undisturbed(session, free) for _ in range(_REFERENCES)]
             full = wanted = fmean(t.gbps for t in references)
+            limit_ns = pacing_limit_ns(chosen.threads, chosen.burst, full * 1e9 / (8 * chosen.size))
             least_bursts = _LEAST_BURSTS_CROSSING
         search = Search(limit_ns, (1 - self.plan.tolerance) * wanted, self.plan.resolution)
         trials: dict[float, list[Trial]] = defaultdict(list)
@@ -384,7 +385,7 @@ def kernel_figure(trials: Sequence[Crossed]) -> dict[str, float]:
 def limit_of(tried: Tried) -> Limit:
     """Return what limits the rate of a configuration, by what was seen of it."""
     if tried.free is not None and tried.lost_in is not None:
-        if tried.free < _NO_TIME or tried.lost_in > MOST_LOST:
+        if tried.free < NO_TIME or tried.lost_in > MOST_LOST:
             return "device"
         return "sink" if tried.lost > MOST_LOST else "generator"
     return "device" if tried.blocked > _BLOCKED else "sink" if tried.lost > MOST_LOST else "generator"

@@ -58,15 +58,12 @@ class Setting:
         return self.peer or self.sender
 
     def device_cpus(self) -> list[int]:
-        """Return the CPUs of the device in embedded placement: all, but for those of sender and sink on the same target."""
-        cpus = self.sender.cpus()
-        return cpus if self.peer is not None else cpus[:-2] if len(cpus) > 2 else cpus[:-1]
+        """Return the CPUs of the device in embedded placement."""
+        return device_cpus(self.sender, self.peer)
 
     def ends_cpus(self) -> tuple[list[int], list[int]]:
-        """Return the CPUs of sender and sink in embedded placement: the sink has the last one, and the sender what is left."""
-        cpus = self.ends.cpus()
-        free = cpus[:-1] if self.peer is not None else cpus[-2:-1] if len(cpus) > 2 else []
-        return free or cpus[-1:], cpus[-1:]
+        """Return the CPUs of sender and sink in embedded placement."""
+        return ends_cpus(self.sender, self.peer)
 
     def is_blind(self, backend: str) -> bool:
         return links.is_blind(backend, self.given(backend), "" if self.peer is None else self.peer.name)
@@ -85,6 +82,19 @@ class Setting:
             sender, sink = self.ends_cpus()
             return sender == sink
         return not self.is_blind(backend) and self.peer is None and len(self.sender.cpus()) == 1
+
+
+def device_cpus(device: Target, peer: Target | None) -> list[int]:
+    """Return the CPUs of a device that packets cross: all of its target, but for those of sender and sink if there is no peer."""
+    cpus = device.cpus()
+    return cpus if peer is not None else cpus[:-2] if len(cpus) > 2 else cpus[:-1]
+
+
+def ends_cpus(device: Target, peer: Target | None) -> tuple[list[int], list[int]]:
+    """Return the CPUs of sender and sink around a device: the sink has the last one of their target, and the sender what is left there."""
+    cpus = (peer or device).cpus()
+    free = cpus[:-1] if peer is not None else cpus[-2:-1] if len(cpus) > 2 else []
+    return free or cpus[-1:], cpus[-1:]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Final
 from dpubench.analysis.digits import significant
 from dpubench.analysis.model import Interval, Quantity
 from dpubench.analysis.tables import count, cpus_text, failure_line, section, table, warning_lines
-from dpubench.studies.headroom import model
+from dpubench.studies.headroom import execute, model
 from dpubench.studies.headroom.model import Limit, PointSummary, RunSummary, Selection
 from dpubench.studies.headroom.plan import packet_text
 from dpubench.studies.headroom.points import placed
@@ -82,8 +82,8 @@ def _crossing_words(selection: Selection) -> str:
         return LIMITS[selection.limit]
     idle = f"the device is idle for {100 * of.free:.0f} %"
     if selection.limit == "device":
-        lost = f"{100 * (of.lost_in or 0):.1f} % of the packets do not come in" if of.lost_in else "it takes no more"
-        return f"the device: {lost}; it is idle for {100 * of.free:.0f} %"
+        lost = f"{100 * (of.lost_in or 0):.1f} % of the packets do not come in"
+        return f"the device: {'it has no time left' if of.free < execute.NO_TIME else lost}; it is idle for {100 * of.free:.0f} %"
     if selection.limit == "sink":
         where = f", {100 * of.dropped:.1f} % at the device's way out" if of.dropped else ""
         return f"the sink: {100 * of.lost:.1f} % of the packets are lost{where}; {idle}"

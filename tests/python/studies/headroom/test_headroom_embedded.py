@@ -236,6 +236,13 @@ def test_what_cannot_be_is_told(dpubench: Run, given: list[str], told: str) -> N
     assert done.returncode != 0 and told in done.stderr
 
 
+def test_a_dry_run_says_who_runs_where(dpubench: Run) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    told = dpubench("run", "headroom", "--dry-run", "--plan", "embedded", "--set", "backends=memif").stdout
+    assert "embedded/memif/128B/spin/50%\n" in told and f"and the sink CPU {cpus[-1]} of local" in told
+    assert "packets that cross the device" not in told and "packets that cross the device" in dpubench("run", "headroom", "--dry-run").stdout
+
+
 def test_the_kernel_is_no_way_out_of_an_endpoint() -> None:
     assert "is for packets that cross the device: --set placement=embedded" in links.unavailable("kernel", {}, 128, is_here=True)
     assert "a CPU beside the device's" in links.unavailable_embedded("memif", {}, 128, is_here=True, cpus=1)
