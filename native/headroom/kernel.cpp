@@ -59,7 +59,7 @@ class CountersFile {
 
 std::string interface_of(const BackendSpec& backend, const char* which) {
   const auto given = backend.arguments.find("interface");
-  const std::string name = given == backend.arguments.end() ? "" : given->second;
+  std::string name = given == backend.arguments.end() ? "" : given->second;
   if (name.empty() || name == "." || name == ".." || name.find_first_of("/ \n") != std::string::npos) {
     throw Error(std::string("backend kernel: the argument 'interface' of the way ") + which +
                 " is missing: the kernel interface there");

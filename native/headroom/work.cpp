@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "measure/window.hpp"
@@ -102,7 +103,7 @@ void WorkSupply::calibrate(Delay kind, const OnThread& on_thread) {
 }
 
 std::uint64_t WorkSupply::steps(Delay kind, double ns) const {
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(ns / step_ns(kind) + 0.5));
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(ns / step_ns(kind))));
 }
 
 const WalkTable* WorkSupply::table_of(Delay kind) const {
