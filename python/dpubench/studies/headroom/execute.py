@@ -439,8 +439,9 @@ def rest_figures(
     shares = [trial.free / fmean(pair) for trial, pair in zip(beside, itertools.pairwise(alone), strict=True)]
     survived = [trial.gbps / fmean(t.gbps for t in pair) for trial, pair in zip(beside, itertools.pairwise(references), strict=True)]
     cpus, rate = beside[0].cpus, fmean(t.gbps for t in beside)
-    # What is taken is told no finer than the work is watched.
-    taken = max(1 - median(shares), CHUNK_NS / fmean(float(t.device["elapsed_ns"]) for t in beside))
+    # What is taken is told no finer than the work is watched, and is no less than the time of the kernel's own threads.
+    own = [t.kernel for t in beside if t.kernel is not None]
+    taken = max(1 - median(shares), CHUNK_NS / fmean(float(t.device["elapsed_ns"]) for t in beside), fmean(own or [0.0]))
     left_ns = (1 - taken) * cpus / fmean(t.pps for t in beside) * 1e9
     in_cache = any(t.at_work.get("beyond_caches") is False for t in beside if t.spec.delay == "memory")
     found = {

@@ -304,6 +304,8 @@ def test_what_is_left_beside_the_kernel() -> None:
     # The work took 0.3 of the time of two CPUs, and 0.6 alone: half is left, which is 1 us for each of 1 M packets/s.
     assert found["left_percent"] == pytest.approx(50) and found["left_ns_per_packet"] == pytest.approx(1000) and found["survived_share"] == 1
     assert "kernel_percent" not in found, "no thread of the kernel is known"
+    busy = [Crossed(t.spec, t.sent, t.counted, t.device, t.cpus, 1.5e6) for t in beside]
+    assert execute.rest_figures(busy, busy[:1] * 3, [0.2] * 3, 1.0, None, 2.0)["cpu_percent"] == pytest.approx(75), "the kernel's threads had it"
     full = execute.rest_figures(beside, [beside[0]] * 3, [0.2] * 3, 1.0, None, 2.0)
     assert full["cpu_percent"] == pytest.approx(5), "no less than 50 us of 1 ms is told"
 
