@@ -493,10 +493,12 @@ def _run(words: Sequence[str], check: bool = True) -> subprocess.CompletedProces
     """Run a command in its own session, which Ctrl-C at the terminal does not reach. @raises EnvironmentFault"""
     what = " ".join(words[:8])
     try:
-        # In a session of its own, Ctrl-C cannot end the command half-way: the caller must know what was made.
-        done = subprocess.run(
-            list(words), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_COMMAND_S, start_new_session=True, check=False
-        )
+        # In a session of its own, Ctrl-C cannot end the command half-way: the caller must know what was made. A signal that arrived while the
+        # command starts would leave it running unknown.
+        with _deferred():
+            done = subprocess.run(
+                list(words), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_COMMAND_S, start_new_session=True, check=False
+            )
     except subprocess.TimeoutExpired:
         raise EnvironmentFault(f"`{what}` did not end within {_COMMAND_S:g} s") from None
     except OSError as error:
@@ -566,6 +568,23 @@ def _is_mounted(folder: Path) -> bool:
     with contextlib.suppress(OSError):
         return any(line.split()[4] == str(folder) for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines())
     return False
+
+
+@contextlib.contextmanager
+def _deferred() -> Iterator[None]:
+    """Let signals that end this process wait for the end of the block. Does nothing in threads, which get no signals."""
+    came: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+    with contextlib.suppress(ValueError):
+        for number in signals.ending():
+            before[number] = signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for waiting in came:
+            signal.raise_signal(waiting)
 
 
 @contextlib.contextmanager

@@ -117,7 +117,7 @@ class Crossing(Session):
         # Each way out looks for the other end of its link, so that programs start from the sink on.
         if setting.shares_cpu(backend, "embedded"):
             self._at_sink = "sender"
-            space = {} if chain.receiving is None else {"network_namespace": chain.receiving[1].namespace_file}
+            space = {"network_namespace": chain.sink_namespace} if chain.sink_namespace else {}
             self._launch("sender", setting.ends, chain.sender_prefix, sender | {"own_sink": {"backend": chain.sink} | space})
             self.opened = self._open("device", setting.sender, chain.device_prefix, device)
             self._await("sender", "opened", preparing=True)
@@ -151,6 +151,8 @@ class Crossing(Session):
             first = self._crossed(replace(spec, duration_s=_VERIFYING_S, delay="none"), verify=not self._is_kernel)
             if first.packets == 0:
                 raise SessionFault("device", "verify", _nothing_crossed(first))
+            if self._is_kernel and first.device["received"] < first.packets:
+                raise SessionFault("device", "verify", _another_way(first))
         return self._crossed(spec, verify=False)
 
     def alone(self, spec: Spec) -> float:
@@ -210,6 +212,13 @@ def crossing_fault(sent: Mapping[str, Any], device: Mapping[str, Any], counted: 
     if device.get("numbered") == sent["packets"] and device["number_sum"] != sent["number_sum"]:
         return f"as many packets came to the device as were sent ({sent['packets']}), but not the same ones"
     return ""
+
+
+def _another_way(trial: Crossed) -> str:
+    """Return a message for packets that arrived, and that the device's interface did not count."""
+    counted = f"{trial.packets} packets arrived, but the device's way in counted {trial.device['received']}"
+    advice = "put the sink's interface into a network namespace there (ip netns, argument sink_namespace)"
+    return f"{counted}: they take another way, or its driver counts late. A machine does not send to its own addresses by a wire: {advice}"
 
 
 def _nothing_crossed(trial: Crossed) -> str:

@@ -21,7 +21,9 @@ SEPARATED: Final = (*_PORTS, *_SOCKETS, PKTGEN)
 EMBEDDED: Final = ("memif", "af_packet", "af_xdp", "pci", KERNEL)
 NAMES: Final = (*SEPARATED, KERNEL)
 #: Arguments of sender and sink in embedded placement. The device's two sides have all others, or those with these beginnings.
-_OF_SOCKETS: Final = ("local", "peer", "sink_local", "gso", "buffer_kib")
+_OF_SOCKETS: Final = ("local", "peer", "gso", "buffer_kib")
+#: Further arguments of the two ends: the sink's address where it is not that to which packets are sent, and names of network namespaces there.
+_OF_ENDS: Final = ("sink_local", "sender_namespace", "sink_namespace")
 _IN, _OUT = "in_", "out_"
 #: Back-ends whose packets nobody receives.
 _BLIND: Final = ("null", PKTGEN)
@@ -56,6 +58,7 @@ class Chain:
     sender_prefix: list[str] = field(default_factory=list)
     device_prefix: list[str] = field(default_factory=list)
     sink_prefix: list[str] = field(default_factory=list)
+    sink_namespace: str = ""  #: file of the namespace that ``sink_prefix`` enters; empty: none
     receiving: tuple[network.Side, network.Side] | None = None  #: sides of device and sink at which the kernel receives, on whatever CPU
 
 
@@ -182,7 +185,11 @@ def crossed(backend: str, given: Mapping[str, str], max_packet: int, threads: in
     """
     word = {"pci": "address", "memif": "socket"}.get(backend, "interface")
     if _IN + word in given:
-        yield _chain(backend, given, "given")
+        made = _chain(backend, given, "given")
+        yield replace(
+            made, sender_prefix=_entering(given.get("sender_namespace", "")), sink_prefix=_entering(given.get("sink_namespace", "")),
+            sink_namespace=_namespace_file(given.get("sink_namespace", "")),
+        )  # fmt: skip
     elif backend == "memif":
         with network.socket_folder() as folder:
             sockets = {f"{_IN}socket": str(folder / "in"), f"{_OUT}socket": str(folder / "out")}
@@ -196,13 +203,14 @@ def crossed(backend: str, given: Mapping[str, str], max_packet: int, threads: in
             made = _chain(backend, {**given, **own}, "virtual links: veth between three namespaces")
             yield replace(
                 made, sender_prefix=chain.client.prefix, device_prefix=chain.way_in.prefix, sink_prefix=chain.server.prefix,
+                sink_namespace=chain.server.namespace_file,
                 receiving=(chain.way_in, chain.server),
             )  # fmt: skip
 
 
 def _chain(backend: str, given: Mapping[str, str], how: str) -> Chain:
     """Return the ends of a chain whose arguments are all known. Its sender and sink are UDP sockets, but for memif."""
-    sides = {k: v for k, v in given.items() if k not in _OF_SOCKETS}
+    sides = {k: v for k, v in given.items() if k not in (*_OF_SOCKETS, *_OF_ENDS)}
     common = {k: v for k, v in sides.items() if not k.startswith((_IN, _OUT))}
     way_in, way_out = (common | {k.removeprefix(side): v for k, v in sides.items() if k.startswith(side)} for side in (_IN, _OUT))
     if backend == "memif":
@@ -212,12 +220,21 @@ def _chain(backend: str, given: Mapping[str, str], how: str) -> Chain:
             (_end("memif", "client", way_out), _end("memif", "server", way_out)),
         )
         return Chain(*near, *far, how)
-    sockets = {k: v for k, v in given.items() if k in _OF_SOCKETS and k != "sink_local"}
+    sockets = {k: v for k, v in given.items() if k in _OF_SOCKETS}
     sink = {k: v for k, v in sockets.items() if k == "buffer_kib"} | {"local": given.get("sink_local", given["peer"])}
     sender, receiver = {"kind": "udp", "arguments": sockets}, {"kind": "udp", "arguments": sink}
     if backend == KERNEL:
         return Chain(sender, {"kind": KERNEL, "arguments": way_in}, {"kind": KERNEL, "arguments": way_out}, receiver, how)
     return Chain(sender, _end(backend, "server", way_in), _end(backend, "client", way_out), receiver, how)
+
+
+def _namespace_file(name: str) -> str:
+    return f"/run/netns/{name}" if name else ""
+
+
+def _entering(namespace: str) -> list[str]:
+    """Return the words that start a program in a network namespace of the user's; none for an empty name."""
+    return ["nsenter", f"--net={_namespace_file(namespace)}", "--"] if namespace else []
 
 
 def _sockets(backend: str, given: Mapping[str, str], near: str, far: str, how: str) -> Ends:

@@ -151,6 +151,14 @@ def test_a_kernel_whose_packets_do_not_cross_is_told(setting: Setting) -> None:
     assert not list(Path("/run/netns").glob(f"dpubench-{os.getpid()}-*"))
 
 
+def test_a_kernel_whose_packets_take_another_way_is_told(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Crossing, "_crossed", lambda *_, **__: crossed(received=0))
+    session = Crossing(setting, "kernel", 1514, 1)
+    session._verified, session._is_kernel = set(), True
+    with pytest.raises(SessionFault, match=r"1000 packets arrived, but the device's way in counted 0: they take another way.*sink_namespace"):
+        session.trial(Spec(128, 1, 8, 1, 0.001))
+
+
 @needs_namespaces
 def test_a_kernel_that_does_not_forward_is_refused() -> None:
     with network.veth_chain(1518, routed=False) as chain:
@@ -255,6 +263,10 @@ def test_the_kernel_is_no_way_out_of_an_endpoint() -> None:
         assert chain.way_out["arguments"] == {"address": "0000:03:00.1"}
         assert chain.sender == {"kind": "udp", "arguments": {"local": "10.0.0.1:7000", "peer": "10.0.0.2:7000", "buffer_kib": "64"}}
         assert chain.sink == {"kind": "udp", "arguments": {"local": "10.0.0.2:7000", "buffer_kib": "64"}}
+        assert chain.sender_prefix == chain.sink_prefix == [] and chain.sink_namespace == ""
+    with links.crossed("pci", {**given, "sink_namespace": "far"}, 1514, 1) as chain:
+        assert chain.sink_prefix == ["nsenter", "--net=/run/netns/far", "--"] and chain.sink_namespace == "/run/netns/far"
+        assert chain.sender_prefix == [] and "sink_namespace" not in chain.way_in["arguments"]
 
 
 def test_accounts_along_the_way() -> None:
