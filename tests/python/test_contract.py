@@ -50,7 +50,7 @@ def limits(names: tuple[str, ...], bound: str) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("constant", "names", "python", "places"),
     [
-        ("kMaxBurst", ("burst", "default_burst"), bursts.MAX_BURST, 6),
+        ("kMaxBurst", ("burst", "default_burst"), bursts.MAX_BURST, 7),
         ("kMaxInFlight", ("in_flight",), bursts.MAX_IN_FLIGHT, 1),
     ],
 )

@@ -149,8 +149,8 @@ class Run(MeasuredRun):
         result = self._stressed(entry, stressor, seconds)
         if result is None:
             return {}
-        for code, message in warnings_of(result, seconds):
-            self.journal.warn({"code": code, "message": message, "point": point})
+        for warning in warnings_of(result, seconds):
+            self.journal.warn(warning | {"point": point})
         cpu_us = result.cpu_us(self._instances)
         return {RATE: result.per_s} | ({CPU_TIME: cpu_us} if cpu_us else {})
 
