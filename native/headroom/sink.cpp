@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "measure/clock.hpp"
+#include "measure/thread_time.hpp"
 
 namespace dpubench::headroom {
 namespace {
@@ -22,12 +23,6 @@ using measure::Clock;
 constexpr std::uint64_t kQuietNs = 20'000'000;
 /// Polls that find nothing after which the sink lets others have its CPU.
 constexpr std::uint32_t kPollsPerYield = 64;
-
-double thread_cpu_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
 
 }  // namespace
 
@@ -111,7 +106,7 @@ void Sink::serve(Shared& shared, Link& link, int cpu) {
     lock.unlock();
     const Clock& clock = Clock::instance();
     const std::uint64_t start = clock.ticks();
-    const double cpu_before = thread_cpu_ns();
+    const std::uint64_t cpu_before = measure::thread_cpu_ns();
     const std::uint64_t dropped_before = inlet->dropped();
     const std::uint64_t quiet = clock.from_ns(static_cast<double>(kQuietNs));
     Tally tally;
@@ -134,7 +129,7 @@ void Sink::serve(Shared& shared, Link& link, int cpu) {
       }
       if (++idle % kPollsPerYield == 0) sched_yield();
     }
-    const Received received{tally, inlet->dropped() - dropped_before, thread_cpu_ns() - cpu_before,
+    const Received received{tally, inlet->dropped() - dropped_before, static_cast<double>(measure::thread_cpu_ns() - cpu_before),
                             clock.to_ns(clock.ticks() - start)};
     lock.lock();
     shared.received = received;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "measure/thread_time.hpp"
 
 namespace dpubench::headroom {
 namespace {
@@ -26,13 +27,6 @@ class Steps final : public Insertion {
   Work work_;
   std::uint64_t steps_;
 };
-
-/// Return the CPU time of the calling thread so far. getrusage(2) would split it up, but only as the ticks of the kernel saw it.
-double thread_cpu_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
 
 /// The loop of one thread. Times are in ticks of the clock.
 class Loop {
@@ -206,9 +200,9 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     if (broken.load()) return;
     const measure::CycleCounter* const counter = counters_.empty() ? nullptr : counters_[thread].get();
     const auto cycles_before = counter == nullptr ? std::nullopt : counter->read();
-    const double cpu_before = thread_cpu_ns();
+    const std::uint64_t cpu_before = measure::thread_cpu_ns();
     loop.run(clock_.ticks() + clock_.from_ns(spec.duration_s * 1e9));
-    const double cpu_after = thread_cpu_ns();
+    const std::uint64_t cpu_after = measure::thread_cpu_ns();
     const auto cycles_after = counter == nullptr ? std::nullopt : counter->read();
     Sent& own_sent = sent[thread];
     own_sent.packets = loop.packets;
@@ -221,7 +215,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     own_sent.blocked_ns = clock_.to_ns(loop.blocked);
     own_sent.waited_ns = clock_.to_ns(loop.waited);
     own_sent.inserted_ns = insertion == nullptr ? 0 : std::max(0.0, clock_.to_ns(loop.inserted) - readings_ns);
-    own_sent.cpu_ns = cpu_after - cpu_before;
+    own_sent.cpu_ns = static_cast<double>(cpu_after - cpu_before);
     if (cycles_before && cycles_after) own_sent.core_cycles = measure::cycles_between(*cycles_before, *cycles_after);
     first[thread] = loop.first;
     last[thread] = loop.last;
