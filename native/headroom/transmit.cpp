@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <string>
 
 #include "base/error.hpp"
@@ -171,7 +172,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     calibrate(spec.delay);
     const double step_ns = step_ns_[static_cast<std::size_t>(spec.delay) - static_cast<std::size_t>(Delay::kSpin)];
     // One step at least: a load from memory takes longer than the shortest delays. The time that it takes is what counts.
-    steps = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(spec.delay_ns / step_ns + 0.5));
+    steps = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(spec.delay_ns / step_ns)));
   }
   const WalkTable* const table = is_work ? table_of(spec.delay) : nullptr;
   const unsigned n = spec.threads;
