@@ -1,6 +1,6 @@
 #!/bin/busybox sh
 # The first process of an emulated machine. It ends in a line on the console that holds the key by which ssh knows the machine.
-# The words dpubench.addressN=ADDRESS/BITS of the kernel's command line give the addresses of the network interfaces, in order.
+# The words dpubench.addressN=ADDRESS/BITS and dpubench.mtuN=BYTES of the kernel's command line are for network interface N, in order.
 /bin/busybox mkdir -p /dpubench/bin
 /bin/busybox --install -s /dpubench/bin
 export PATH=/dpubench/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -33,6 +33,10 @@ hostname vm
 ip link set lo up
 for word in $(cat /proc/cmdline); do
     case $word in
+    dpubench.mtu*=*)
+        number=${word%%=*}
+        ip link set "eth${number#dpubench.mtu}" mtu "${word#*=}" || failed "no interface with $word"
+        ;;
     dpubench.address*=*)
         number=${word%%=*}
         interface=eth${number#dpubench.address}

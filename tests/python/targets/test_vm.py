@@ -327,21 +327,26 @@ def test_a_boot_that_does_not_finish_shows_the_console(made: images.Images, cach
 
 
 @pytest.mark.skipif(network.missing_link() != "", reason=network.missing_link())
-def test_a_virtual_link_joins_the_machine_to_this_one(made: images.Images, cache: Path) -> None:
+def test_virtual_links_join_the_machine_to_this_one(made: images.Images, cache: Path) -> None:
     before = interfaces()
-    booted = machine.Machine(machine.Board(ARCHITECTURE, "cortex-a72", 1, 256 << 20), made, link=True)
+    booted = machine.Machine(machine.Board(ARCHITECTURE, "cortex-a72", 1, 256 << 20), made, links=2, mtu=9000)
     try:
-        assert booted.link is not None
-        address = booted.link.there.partition("/")[0]
-        script = f"import socket; s = socket.create_connection(({address!r}, 22), {LIMIT_S}); print(s.getsockname()[0], s.recv(8))"
-        told = subprocess.run([*booted.link.here.prefix, sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT_S)
-        assert told.stdout.split() == [booted.link.here.address, "b'SSH-2.0-'"]
-        assert interfaces() == before  # the link is in a namespace of its own
-        namespace = Path(booted.link.here.namespace_file)
-        assert namespace.exists()
+        assert [link.there_interface for link in booted.links] == ["eth1", "eth2"]
+        for link in booted.links:
+            script = (
+                f"import socket; s = socket.create_connection(({link.there_address!r}, 22), {LIMIT_S}); "
+                "print(s.getsockname()[0], s.recv(8), s.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG))"
+            )
+            told = subprocess.run([*link.here.prefix, sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT_S)
+            address, greeting, segment = told.stdout.split()
+            assert (address, greeting) == (link.here.address, "b'SSH-2.0-'")
+            assert 8900 < int(segment) < link.mtu, "the machine announces the largest segment that its interface takes"
+        assert interfaces() == before  # each link is in a namespace of its own
+        namespaces = [Path(link.here.namespace_file) for link in booted.links]
+        assert len(set(namespaces)) == 2 and all(namespace.exists() for namespace in namespaces)
     finally:
         booted.close()
-    assert gone(cache, 0) and left(cache) == [] and not namespace.exists()
+    assert gone(cache, 0) and left(cache) == [] and not any(namespace.exists() for namespace in namespaces)
 
 
 def interfaces() -> set[str]:
