@@ -30,6 +30,8 @@ from dpubench.errors import EnvironmentFault, UserError
 _MTU_OVERHEAD: Final = 18
 #: Headers that the kernel's stack puts before a frame that is the payload of a datagram (port kind ``socket``), less the FCS.
 _DATAGRAM_ROOM: Final = 42
+#: Bytes of an IP packet on a link whose frames are not to be cut: the usual most of a card, and room for a frame inside a datagram.
+LARGE_MTU: Final = 9216
 #: Largest frame, with FCS, whose buffer fits in one page with the programs' data beside it, as AF_XDP requires.
 XDP_FRAME: Final = 2816
 _COMMAND_S: Final = 15.0

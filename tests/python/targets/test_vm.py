@@ -40,7 +40,7 @@ LIMIT_S = 60.0
 #: A program that tells where it runs and what became of its input, or waits.
 PROGRAM = """\
 case "$1" in
-where) uname -m; echo "$2"; id -u; cat ;;
+where) uname -m; echo "$2"; id -u; ls -d "$3"; cat ;;
 wait) echo waiting; sleep 3600 ;;
 esac
 """
@@ -176,11 +176,12 @@ def output(process: Process, until: bytes = b"") -> str:
 
 def test_a_program_runs_in_the_machine(vm: VmTarget, cache: Path, tmp_path: Path) -> None:
     assert vm.label == EMULATED and vm.times_mean_nothing and not vm.is_here and vm.cpus() == [0]
-    process = vm.start(vm.program("dpubench-operators"), ["where", "two words; $HOME"])
+    cache_there = vm.cache_directory()  # programs find it made
+    process = vm.start(vm.program("dpubench-operators"), ["where", "two words; $HOME", cache_there])
     try:
         process.write(b"input\n")
         process.close_stdin()
-        assert output(process).splitlines() == [ARCHITECTURE, "two words; $HOME", "0", "input"]
+        assert output(process).splitlines() == [ARCHITECTURE, "two words; $HOME", "0", cache_there, "input"]
         assert process.wait(LIMIT_S) == 0
     finally:
         process.close()

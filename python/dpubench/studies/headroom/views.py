@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def samples(runs: Sequence[KeptRun], reading: Reading) -> Any:
-    """Return the samples of ``runs`` but those on emulated targets, whose times mean nothing: run, round, point, delay_ns, gbps, reference_gbps, burst_ns, left_ns, period_ns, lost."""
+    """Return the samples of ``runs``: run, round, point, delay_ns, gbps, reference_gbps, burst_ns, left_ns, period_ns, lost.
+
+    Samples on emulated targets are not among them: their times mean nothing.
+    """
     import pyarrow as pa
 
     names = ["round", "point", "delay_ns", "reference_gbps", "burst_ns", "left_ns", "period_ns", "lost"]

@@ -23,14 +23,16 @@ def summaries(path: Path) -> list[RunSummary]:
 def _summary(run: RunDirectory) -> RunSummary:
     record = run.record()
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    worked: dict[str, set[int]] = defaultdict(set)  #: point -> rounds with figures of it
     for row in rounds.read(run.path):
+        worked[row["point"]].add(row["round"])
         values[row["point"]][row["quantity"]].append(row["value"])
     try:
         quantities = [Quantity(**entry) for entry in record["quantities"]]
         head = head_of(record, run.path)
         origin: Origin = "emulated" if is_emulated(mapping(record, "target_info")) else record.get("origin", "measured")
         if origin == "emulated":
-            points = [_verified(entry, values[entry["id"]]) for entry in record["points"]]
+            points = [_verified(entry, len(worked[entry["id"]])) for entry in record["points"]]
             head["warnings"] = [w for w in head["warnings"] if not w.point]  # the others weaken figures, and there are none
         else:
             points = [_point(entry, values[entry["id"]], quantities, head["precision_target"]) for entry in record["points"]]
@@ -44,11 +46,11 @@ def _summary(run: RunDirectory) -> RunSummary:
         raise DamagedRunError(f"{run.run_file}: does not follow dpubench.run/1 of a study of figures ({error!r})") from error
 
 
-def _verified(entry: dict[str, Any], values: dict[str, list[float]]) -> PointSummary:
+def _verified(entry: dict[str, Any], worked: int) -> PointSummary:
     """Return a point of an emulated target, without its times: a run keeps figures of a point only when they are verified."""
     point = PointSummary(str(entry["id"]), dict(entry["parameters"]), failure=str(entry["failure"]), unavailable=str(entry["unavailable"]))
-    if values and not point.failure:
-        point.verified = f"works ({count(max(map(len, values.values())), 'verified round')})"
+    if worked and not point.failure:
+        point.verified = f"works ({count(worked, 'verified round')})"
     return point
 
 
