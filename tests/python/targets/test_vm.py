@@ -27,9 +27,9 @@ from dpubench.emulation import cpio, images, machine
 from dpubench.errors import EnvironmentFault, TargetLost, UserError
 from dpubench.targets import EMULATED, Process
 from dpubench.targets.vm import VmTarget
+from emulated import ARCHITECTURE, cache_with, emulators, gone, interfaces, left
 from sshd import small_bundle
 
-ARCHITECTURE = "aarch64"
 #: What the small form needs, see scripts/packages.txt, group test.
 WANTED = images.Wanted(ARCHITECTURE, "small", images.DEFAULT_KERNEL[ARCHITECTURE])
 #: Sources of the agent, which is a static program here, for the small userland has no library of C++.
@@ -81,10 +81,7 @@ def made() -> images.Images:
 @pytest.fixture
 def cache(made: images.Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a cache folder of the test's own, which has the images already. Its name means something to ssh and to QEMU."""
-    place = tmp_path / "cache %h, 'x'" / "dpubench" / "machines"
-    place.mkdir(parents=True)
-    for folder in {made.kernel.parent, *(archive.parent for archive in made.archives)}:
-        (place / folder.name).symlink_to(folder)
+    place = cache_with(made, tmp_path / "cache %h, 'x'")
     monkeypatch.setenv("XDG_CACHE_HOME", str(place.parents[1]))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("DPUBENCH_BUNDLE", raising=False)
@@ -137,30 +134,6 @@ def vm(spec: str) -> Iterator[VmTarget]:
         yield target
     finally:
         target.close()
-
-
-def emulators(of: Path) -> list[int]:
-    """Return the processes of emulators (and of starters that become one) whose machines have their files below ``of``."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-                if b"-initrd" in words and words[words.index(b"-initrd") + 1].startswith(bytes(of)):
-                    found.append(int(entry.name))
-    return found
-
-
-def gone(cache: Path, within_s: float = 10.0) -> bool:
-    """Return whether no emulator runs, at the latest after ``within_s``."""
-    given_up = time.monotonic() + within_s
-    while emulators(cache) and time.monotonic() < given_up:
-        time.sleep(0.02)
-    return not emulators(cache)
-
-
-def left(cache: Path) -> list[Path]:
-    return list((cache / "running").iterdir()) if (cache / "running").is_dir() else []
 
 
 def output(process: Process, until: bytes = b"") -> str:
@@ -348,10 +321,6 @@ def test_virtual_links_join_the_machine_to_this_one(made: images.Images, cache: 
     finally:
         booted.close()
     assert gone(cache, 0) and left(cache) == [] and not any(namespace.exists() for namespace in namespaces)
-
-
-def interfaces() -> set[str]:
-    return {name for _, name in socket.if_nameindex()}
 
 
 def test_a_link_needs_root_and_taps(monkeypatch: pytest.MonkeyPatch) -> None:
