@@ -11,6 +11,7 @@ failed() {
 }
 
 mkdir -p /proc /sys /dev /run /tmp /root /var/tmp /var/log
+ln -s /run /var/run
 mount -t proc proc /proc || failed "no /proc"
 mount -t sysfs sysfs /sys || failed "no /sys"
 mount -t devtmpfs devtmpfs /dev || failed "no /dev"

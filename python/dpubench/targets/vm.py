@@ -19,14 +19,15 @@ from dpubench.targets import EMULATED, Process, Target, settings
 from dpubench.targets.ssh import SshTarget
 
 SUMMARY: Final = "a whole emulated machine, booted for the run: correctness only"
-EXAMPLES: Final = ("vm:aarch64", "vm:aarch64,userland=full,memory=2GiB,cpus=2")
+EXAMPLES: Final = ("vm:aarch64", "vm:aarch64,userland=full,memory=4GiB,cpus=2")
 
 _SETTINGS: Final = ("memory", "cpus", "core", "userland", "kernel", "sources", "bundle")
 #: The core of BlueField-2, which QEMU emulates faster than later ones.
 _CORE: Final = "cortex-a72"
 #: Cores for which bundles are compiled, and which QEMU emulates with their own features.
 _CORES: Final = (_CORE, "neoverse-n1")
-_MEMORY_BYTES: Final = 1 << 30
+#: The largest tables of operators fit. The emulator takes of this machine only what is used.
+_MEMORY_BYTES: Final = 2 << 30
 #: Userlands (:data:`dpubench.emulation.images.USERLANDS`).
 _SMALL, _FULL = "small", "full"
 _MOST_CPUS: Final = 16
