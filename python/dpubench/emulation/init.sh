@@ -1,6 +1,7 @@
 #!/bin/busybox sh
+# shellcheck shell=dash
 # The first process of an emulated machine. It ends in a line on the console that holds the key by which ssh knows the machine.
-# The words dpubench.addressN=ADDRESS/BITS of the kernel's command line give the addresses of the network interfaces, in order.
+# The words dpubench.addressN=ADDRESS/BITS and dpubench.mtuN=BYTES of the kernel's command line are for network interface N, in order.
 /bin/busybox mkdir -p /dpubench/bin
 /bin/busybox --install -s /dpubench/bin
 export PATH=/dpubench/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -11,6 +12,7 @@ failed() {
 }
 
 mkdir -p /proc /sys /dev /run /tmp /root /var/tmp /var/log
+ln -s /run /var/run
 mount -t proc proc /proc || failed "no /proc"
 mount -t sysfs sysfs /sys || failed "no /sys"
 mount -t devtmpfs devtmpfs /dev || failed "no /dev"
@@ -31,12 +33,18 @@ done
 
 hostname vm
 ip link set lo up
-for word in $(cat /proc/cmdline); do
+read -r words </proc/cmdline
+for word in $words; do
     case $word in
+    dpubench.mtu*=*)
+        number=${word%%=*}
+        ip link set "eth${number#dpubench.mtu}" mtu "${word#*=}" || failed "no interface with $word"
+        ;;
     dpubench.address*=*)
         number=${word%%=*}
         interface=eth${number#dpubench.address}
-        ip address add "${word#*=}" dev "$interface" && ip link set "$interface" up || failed "no interface $interface"
+        ip address add "${word#*=}" dev "$interface" || failed "no interface $interface"
+        ip link set "$interface" up || failed "interface $interface does not come up"
         ;;
     esac
 done

@@ -7,18 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dpubench.studies.headroom import links
 from dpubench.studies.headroom.plan import Plan, packet_text
 from dpubench.studies.measured.model import Point
-from dpubench.targets import Target
+from dpubench.targets import Target, vm
 
 #: Packets up to this size share a session. Larger ones have their own, for their buffers lie further apart.
 ORDINARY_PACKET = 1514
 
 
-def points(plan: Plan, target: Target, peer: str, catalog: Mapping[str, object]) -> list[Point]:
-    """Return the points of ``plan`` on ``target``. ``catalog`` is what the program can do there (``hello.catalog``)."""
+def points(plan: Plan, target: Target, peer: Target | None, catalog: Mapping[str, object]) -> list[Point]:
+    """Return the points of ``plan`` on ``target``, with the sink on ``peer`` if it is another one. Both are open.
+
+    ``catalog`` is what the program can do there (``hello.catalog``).
+    """
     return list(_points(plan, target, peer, catalog))
 
 
-def _points(plan: Plan, target: Target, peer: str, catalog: Mapping[str, object]) -> Iterator[Point]:
+def _points(plan: Plan, target: Target, peer: Target | None, catalog: Mapping[str, object]) -> Iterator[Point]:
     for backend in plan.backends:
         for size in plan.sizes:
             why = _unavailable(plan, target, peer, catalog, backend, size)
@@ -45,11 +48,11 @@ def largest_packet(sizes: Sequence[int], size: int) -> int:
     return ORDINARY_PACKET if size <= ORDINARY_PACKET else max(sizes)
 
 
-def _unavailable(plan: Plan, target: Target, peer: str, catalog: Mapping[str, object], backend: str, size: int) -> str:
+def _unavailable(plan: Plan, target: Target, peer: Target | None, catalog: Mapping[str, object], backend: str, size: int) -> str:
     """Return why packets of ``size`` bytes cannot be sent by ``backend`` on ``target``; empty if they can."""
-    if target.times_mean_nothing:
-        return f"target {target.name} is emulated: times there mean nothing"
-    if reason := links.unavailable(backend, plan.arguments.get(backend, {}), size, is_here=target.is_here, peer=peer):
+    if target.is_here and target.times_mean_nothing:
+        return f"target {target.name} is an emulated processor without a kernel of its own: choose vm:aarch64, a whole machine"
+    if reason := _no_link(plan.arguments.get(backend, {}), target, peer, backend, size):
         return reason
     kind, name = ("ports", links.kind_of_port(backend)) if links.kind_of_port(backend) else ("backends", links.program_backend(backend))
     found = catalog.get(kind)
@@ -59,3 +62,9 @@ def _unavailable(plan: Plan, target: Target, peer: str, catalog: Mapping[str, ob
     if not entry["available"]:
         return str(entry["reason"]) + (f"; {entry['remedy']}" if entry["remedy"] else "")
     return ""
+
+
+def _no_link(given: Mapping[str, str], target: Target, peer: Target | None, backend: str, size: int) -> str:
+    machine = vm.between(target, peer) if peer is not None else None
+    tap = machine.link if machine is not None else None
+    return links.unavailable(backend, given, size, is_here=target.is_here, peer="" if peer is None else peer.name, tap=tap)

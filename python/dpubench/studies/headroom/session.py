@@ -13,7 +13,7 @@ from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
 from dpubench.studies.headroom import links
-from dpubench.targets import Target
+from dpubench.targets import Target, vm
 from dpubench.workers.checks import parse_headroom_event
 from dpubench.workers.process import StopRequest, Worker, WorkerFault
 
@@ -47,6 +47,12 @@ class Setting:
     destination_mac: str
     huge_pages: bool
     inputs: Mapping[str, Sequence[str]] = field(default_factory=dict)  #: kind -> files on the sender's target, for an operator in the loop
+
+    @property
+    def tap(self) -> network.TapLink | None:
+        """Return the virtual link between sender and sink, if one of them is an emulated machine and the other this one."""
+        machine = vm.between(self.sender, self.peer) if self.peer is not None else None
+        return machine.link if machine is not None else None
 
     def is_blind(self, backend: str) -> bool:
         return links.is_blind(backend, self.given(backend), "" if self.peer is None else self.peer.name)
@@ -171,7 +177,14 @@ class Session:
             with setting.stop.at_once():
                 ends = self._stack.enter_context(
                     links.joined(
-                        self.backend, given, self.max_packet, self.threads, is_here=setting.sender.is_here, peer="" if peer is None else peer.name
+                        self.backend,
+                        given,
+                        self.max_packet,
+                        self.threads,
+                        is_here=setting.sender.is_here,
+                        peer="" if peer is None else peer.name,
+                        tap=setting.tap,
+                        folder=setting.sender.cache_directory(),
                     )
                 )
         except Interrupted:

@@ -89,7 +89,6 @@ class Run(MeasuredRun):
         """
         super().__init__(writer, plan, quantities, record, stop, display, budget)
         self._target, self._instances, self._named = target, instances, named
-        self.times_mean_nothing = target.times_mean_nothing
         self.board = board_of(writer.path)
         self.board.works[self.name] = self
 
@@ -106,7 +105,7 @@ class Run(MeasuredRun):
 
     def _active(self) -> list[str]:
         """Return the points that are owed and fit the budget: a round of all stressors takes hours, and the budget cannot wait for its end."""
-        owed = self._owed() if self.plan.adaptive else super()._active()
+        owed = self._owed() if self.plan.adaptive and not self.times_mean_nothing else super()._active()
         return [name for name in owed if self._points[name]["seconds"] <= self.budget.left_s()]
 
     def _owed(self) -> list[str]:
