@@ -34,7 +34,7 @@ fs::path cache_of(const Place& place) {
 
 /// Return the folder where programs keep prepared data. It is made, for some put a socket there before they prepare anything.
 fs::path prepared_of(const Place& place) {
-  const fs::path folder = cache_of(place) / "prepared";
+  fs::path folder = cache_of(place) / "prepared";
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw Error(folder.string() + ": cannot be made: " + error.message());

@@ -33,8 +33,8 @@ done
 
 hostname vm
 ip link set lo up
-read -r words </proc/cmdline
-for word in $words; do
+# shellcheck disable=SC2013  # it is words that are read
+for word in $(cat /proc/cmdline); do
     case $word in
     dpubench.mtu*=*)
         number=${word%%=*}
@@ -43,8 +43,7 @@ for word in $words; do
     dpubench.address*=*)
         number=${word%%=*}
         interface=eth${number#dpubench.address}
-        ip address add "${word#*=}" dev "$interface" || failed "no interface $interface"
-        ip link set "$interface" up || failed "interface $interface does not come up"
+        if ! ip address add "${word#*=}" dev "$interface" || ! ip link set "$interface" up; then failed "no interface $interface"; fi
         ;;
     esac
 done
@@ -65,6 +64,13 @@ else
     # -s: no passwords; -W: the default window of 24 KiB makes an upload slow.
     dropbear -s -r /dpubench/host_key -W 1048576 -p 22 || failed "dropbear does not start"
 fi
+# Both servers go to the background before they listen, and a connection would be reset.
+tries=0
+until grep -q ':0016 00000000:0000 0A' /proc/net/tcp; do
+    tries=$((tries + 1))
+    [ $tries -le 600 ] || failed "its ssh server does not listen"
+    sleep 0.1
+done
 echo "dpubench-machine: ready $key" >/dev/console
 
 # Collect processes whose parents have ended.

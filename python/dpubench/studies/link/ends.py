@@ -174,6 +174,7 @@ def facts(ends: Ends) -> list[dict[str, Any]]:
     return [
         {
             "name": end.name, "target": end.target.name, "address": end.address, "machine": dict(end.present.hello["machine"]),
+            "build": dict(end.present.hello["build"]),
             "tools": {name: found.version for name, found in end.present.tools.items() if found.path},
         }
         for end in ends.ends

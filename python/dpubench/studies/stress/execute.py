@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from dpubench.analysis.model import Quantity
+from dpubench.analysis.model import Quantity, is_emulated
 from dpubench.run.listener import Listener
 from dpubench.run.work import Budget
 from dpubench.storage.runs import TARGETS, RunDirectory
@@ -65,7 +65,7 @@ def board_of(path: Path) -> Board:
     if (board := _boards.get(whole)) is None:
         board = _boards[whole] = Board()
         for entry in RunDirectory(whole).record()["targets"] if (whole / "run.json").is_file() else []:
-            if entry["status"] == "complete":
+            if entry["status"] == "complete" and not is_emulated(entry):
                 rates = board.complete.setdefault(str(entry["name"]), {})
                 for row in rounds.read(whole / entry["path"]):
                     if row["quantity"] == RATE:
@@ -90,7 +90,8 @@ class Run(MeasuredRun):
         super().__init__(writer, plan, quantities, record, stop, display, budget)
         self._target, self._instances, self._named = target, instances, named
         self.board = board_of(writer.path)
-        self.board.works[self.name] = self
+        if not self.times_mean_nothing:  # rates of an emulated target decide no rank
+            self.board.works[self.name] = self
 
     # --- what is owed
 
