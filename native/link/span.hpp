@@ -14,9 +14,10 @@ namespace dpubench::link {
 /// What a stretch took.
 struct Taken {
   std::uint64_t elapsed_ns = 0;
-  std::uint64_t cpu_ns = 0;   ///< of the thread, in user space and in the kernel; other CPUs and interrupts are not in it
-  nlohmann::json cpu_before;  ///< the machine's processor times when it began (measure/cpu_times.hpp), interrupts included
-  nlohmann::json cpu_after;   ///< likewise when it ended
+  std::uint64_t cpu_ns = 0;  ///< of the thread, in user space and in the kernel; other CPUs and interrupts are not in it
+  /// The machine's processor times when it began and when it ended (measure/cpu_times.hpp), interrupts included.
+  nlohmann::json cpu_before = nlohmann::json::object();
+  nlohmann::json cpu_after = nlohmann::json::object();
 };
 
 /// A stretch that begins when it is made.
