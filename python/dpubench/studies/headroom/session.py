@@ -23,6 +23,8 @@ _SESSION_S: Final = 3600.0
 #: Bytes of a buffer beside its packet, and buffers of a pool (native/headroom/port.cpp), for the memory that a job asks for.
 _BUFFER_EXTRA, _POOL_PACKETS, _MOST_ROUNDED = 640, 8192, 1024
 _LEAST_MB: Final = 256
+#: Trials in a row that may pass before a thread gets its CPU at all, as on a busy machine where it shares one with the sink.
+_IDLE_ATTEMPTS: Final = 5
 
 
 class SessionFault(Exception):
@@ -237,6 +239,13 @@ class Session:
             SessionFault: a program failed, or packets arrived that were not sent; the session cannot be used any more.
             Interrupted: a stop was asked for.
         """
+        for _ in range(_IDLE_ATTEMPTS):
+            found = self._trial(spec)
+            if found.sent["elapsed_ns"] > 0:
+                return found
+        raise SessionFault("sender", "trial", f"its threads got no CPU in {_IDLE_ATTEMPTS} trials: end other work there, or raise trial in the plan")
+
+    def _trial(self, spec: Spec) -> Trial:
         self.number = self.number % MAX_TRIAL + 1
         if self._sink is not None:
             self._ask("sink", self._sink, {"begin": self.number}, "begun")
