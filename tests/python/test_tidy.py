@@ -104,3 +104,18 @@ def test_sources_are_checked_together_and_a_fault_is_told_of_the_one_that_has_it
     for name in names:
         (project / f"{name}.cpp").write_text("namespace { int same() { return 1; } }\nint use_" + name + "() { return same(); }\n")
     assert "3 sources, 0 clean before and unchanged, 0 with faults" in tidy(project, sources, more).stdout
+
+
+def test_warnings_of_clang_are_faults_and_options_that_only_gcc_knows_are_none(project: Path) -> None:
+    table = project / "build/compile_commands.json"
+    (entry,) = json.loads(table.read_text())
+    entry["command"] = entry["command"].replace("g++ ", "g++ -Werror -Wall -Wno-restrict -Wno-interference-size ")
+    table.write_text(json.dumps([entry]))
+    assert tidy(project).returncode == 0
+    source = project / "one.cpp"
+    source.write_text(source.read_text() + "int four() { int unused; return 4; }\n")
+    found = tidy(project)
+    assert found.returncode == 1 and "unused" in found.stdout, found.stdout + found.stderr
+    entry["command"] = entry["command"].replace("-Werror ", "")
+    table.write_text(json.dumps([entry]))
+    assert tidy(project).returncode == 1
