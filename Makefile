@@ -59,7 +59,7 @@ test: deps-test build-tests  ## install what is missing, build, run every test
 arm: deps-arm venv  ## cross-compile for 64-bit Arm and run the native tests under an emulator (x86-64 hosts, Debian)
 	@scripts/arm.sh $(BUILD)-aarch64
 
-vm-test: deps-arm deps-test build-tests  ## boot an emulated 64-bit Arm machine and run studies on it (long; Debian)
+vm-test: deps-arm deps-test build-tests  ## boot emulated 64-bit Arm machines and run every study on them (long; Debian)
 	@scripts/vm.sh $(BUILD)
 
 bench: deps-test build-tests  ## ratios against bare loops, and the instrument measured (long)

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Boots an emulated 64-bit Arm machine with the whole bundle and runs studies on it. Usage: vm.sh BUILD_FOLDER
-# A run there shows only whether results are right; its times mean nothing. Study link needs root, for its virtual link.
+# Boots emulated 64-bit Arm machines with the whole bundle and runs every study on them. Usage: vm.sh BUILD_FOLDER [pytest option...]
+# A run there shows only whether results are right; its times mean nothing. Virtual links need root; without it their tests are skipped.
 set -eu
 build=$1
+shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
@@ -15,20 +16,5 @@ export DPUBENCH_PROGRAMS DPUBENCH_BUNDLE
     echo "== bundle for aarch64"
     .venv/bin/dpubench bundle --arch aarch64 -o "$DPUBENCH_BUNDLE"
 }
-
-run() {
-    echo "== $*"
-    .venv/bin/dpubench "$@" --results "$work/results"
-}
-
-for machine in vm:aarch64 vm:aarch64,userland=full,core=neoverse-n1,cpus=2; do
-    echo "== target check $machine"
-    .venv/bin/dpubench target check "$machine"
-    run run operators --operator crc,memcpy,sha256 --size 1KiB --target "$machine"
-done
-if [ "$(id -u)" = 0 ]; then
-    run run link --target local --target vm:aarch64,userland=full --rounds 1 --size 64KiB --set latency_sizes=64B --set file=1MiB
-else
-    echo "vm: study link is left out: its virtual link needs root"
-fi
-echo "vm: everything passed"
+echo "== studies on an emulated machine"
+.venv/bin/python -m pytest -q -m vm --durations 20 tests/python/vm "$@"

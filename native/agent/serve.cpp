@@ -32,6 +32,15 @@ fs::path cache_of(const Place& place) {
   return home_of(place) / "cache";
 }
 
+/// Return the folder where programs keep prepared data. It is made, for some put a socket there before they prepare anything.
+fs::path prepared_of(const Place& place) {
+  fs::path folder = cache_of(place) / "prepared";
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw Error(folder.string() + ": cannot be made: " + error.message());
+  return folder;
+}
+
 Input read_input(const json& given) {
   return {given.at("sha256").get<std::string>(), given.at("name").get<std::string>(), given.at("bytes").get<std::uint64_t>()};
 }
@@ -130,7 +139,7 @@ void serve(Connection& connection, const Place& place) {
       else if (what == "verify")
         answer = {{"files", verify_bundle(place.lib.parent_path(), request.at("manifest").get<std::string>())}};
       else if (what == "cache")
-        answer = {{"path", (cache_of(place) / "prepared").string()}};
+        answer = {{"path", prepared_of(place).string()}};
       else if (what == "tidy")
         answer = {{"removed", remove_other_bundles(home_of(place) / "bundles", place.lib.parent_path().filename().string())}};
       else if (what == "have")

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "measure/thread_time.hpp"
 
 namespace dpubench::headroom {
 namespace {
@@ -262,9 +263,9 @@ Forwarded Forwarder::run(const TrialSpec& spec, std::uint64_t steps, Course& cou
     ++course.ready;
     const measure::CycleCounter* const counter = counters_.empty() ? nullptr : counters_[thread].get();
     const auto cycles_before = counter == nullptr ? std::nullopt : counter->read();
-    const double cpu_before = thread_cpu_ns();
+    const std::uint64_t cpu_before = measure::thread_cpu_ns();
     loop.run();
-    const double cpu_after = thread_cpu_ns();
+    const std::uint64_t cpu_after = measure::thread_cpu_ns();
     const auto cycles_after = counter == nullptr ? std::nullopt : counter->read();
     Forwarded& mine = forwarded[thread];
     mine.received = loop.received;
@@ -280,7 +281,7 @@ Forwarded Forwarder::run(const TrialSpec& spec, std::uint64_t steps, Course& cou
     polls.idle_ns = clock_.to_ns(loop.idle);
     polls.waited_ns = clock_.to_ns(loop.waited);
     mine.inserted_ns = insertion == nullptr ? 0 : std::max(0.0, clock_.to_ns(loop.inserted) - readings_ns);
-    mine.cpu_ns = cpu_after - cpu_before;
+    mine.cpu_ns = static_cast<double>(cpu_after - cpu_before);
     mine.open_ns = clock_.to_ns(loop.closed - loop.opened);
     if (cycles_before && cycles_after) mine.core_cycles = measure::cycles_between(*cycles_before, *cycles_after);
     tallies[thread] = loop.tally;

@@ -21,6 +21,7 @@
 #include "datapath/ports/kernel_interface.hpp"
 #include "measure/clock.hpp"
 #include "measure/team.hpp"
+#include "measure/thread_time.hpp"
 
 namespace dpubench::headroom {
 namespace {
@@ -178,7 +179,7 @@ Forwarded KernelDevice::Threads::run(const TrialSpec& spec) {
     CountersFile file(root / "net/dev");
     std::vector<Note> notes;
     notes.reserve(kUsualNotes);
-    const double cpu_before = thread_cpu_ns();
+    const std::uint64_t cpu_before = measure::thread_cpu_ns();
     std::uint64_t steps = 0;
     const auto note = [&] { notes.push_back({clock.ticks(), steps, counters_of(file.read(), in).received}); };
     note();
@@ -193,7 +194,7 @@ Forwarded KernelDevice::Threads::run(const TrialSpec& spec) {
     const Note& to = notes[stretch.to];
     done[thread].elapsed_ns = clock.to_ns(to.ticks - from.ticks);
     done[thread].open_ns = clock.to_ns(notes.back().ticks - notes.front().ticks);
-    done[thread].cpu_ns = thread_cpu_ns() - cpu_before;
+    done[thread].cpu_ns = static_cast<double>(measure::thread_cpu_ns() - cpu_before);
     share[thread] = static_cast<double>(to.steps - from.steps) * work.step_ns(spec.delay) / done[thread].elapsed_ns;
   });
   Forwarded all;

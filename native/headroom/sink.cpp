@@ -14,8 +14,8 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "headroom/work.hpp"
 #include "measure/clock.hpp"
+#include "measure/thread_time.hpp"
 
 namespace dpubench::headroom {
 namespace {
@@ -121,7 +121,7 @@ void Sink::serve(Shared& shared, Link& link, int cpu, const OwnSink* own) {
     lock.unlock();
     const Clock& clock = Clock::instance();
     const std::uint64_t start = clock.ticks();
-    const double cpu_before = thread_cpu_ns();
+    const std::uint64_t cpu_before = measure::thread_cpu_ns();
     const std::uint64_t dropped_before = inlet->dropped();
     const std::uint64_t quiet = clock.from_ns(static_cast<double>(kQuietNs));
     Tally tally;
@@ -144,7 +144,7 @@ void Sink::serve(Shared& shared, Link& link, int cpu, const OwnSink* own) {
       }
       if (++idle % polls_per_yield == 0) sched_yield();
     }
-    const Received received{tally, inlet->dropped() - dropped_before, thread_cpu_ns() - cpu_before,
+    const Received received{tally, inlet->dropped() - dropped_before, static_cast<double>(measure::thread_cpu_ns() - cpu_before),
                             clock.to_ns(clock.ticks() - start)};
     lock.lock();
     shared.received = received;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <string>
 
 #include "base/error.hpp"
+#include "measure/thread_time.hpp"
 
 namespace dpubench::headroom {
 namespace {
@@ -181,9 +183,9 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     if (broken.load()) return;
     const measure::CycleCounter* const counter = counters_.empty() ? nullptr : counters_[thread].get();
     const auto cycles_before = counter == nullptr ? std::nullopt : counter->read();
-    const double cpu_before = thread_cpu_ns();
+    const std::uint64_t cpu_before = measure::thread_cpu_ns();
     loop.run(clock_.ticks() + clock_.from_ns(spec.duration_s * 1e9));
-    const double cpu_after = thread_cpu_ns();
+    const std::uint64_t cpu_after = measure::thread_cpu_ns();
     const auto cycles_after = counter == nullptr ? std::nullopt : counter->read();
     Sent& own_sent = sent[thread];
     own_sent.packets = loop.packets;
@@ -196,7 +198,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     own_sent.blocked_ns = clock_.to_ns(loop.blocked);
     own_sent.waited_ns = clock_.to_ns(loop.waited);
     own_sent.inserted_ns = insertion == nullptr ? 0 : std::max(0.0, clock_.to_ns(loop.inserted) - readings_ns);
-    own_sent.cpu_ns = cpu_after - cpu_before;
+    own_sent.cpu_ns = static_cast<double>(cpu_after - cpu_before);
     if (cycles_before && cycles_after) own_sent.core_cycles = measure::cycles_between(*cycles_before, *cycles_after);
     first[thread] = loop.first;
     last[thread] = loop.last;

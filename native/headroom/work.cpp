@@ -1,7 +1,5 @@
 #include "headroom/work.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -112,12 +110,6 @@ const WalkTable* WorkSupply::table_of(Delay kind) const {
 
 std::unique_ptr<Insertion> WorkSupply::insertion(Delay kind, unsigned thread, std::uint64_t steps) const {
   return std::make_unique<Steps>(kind, table_of(kind), thread, steps);
-}
-
-double thread_cpu_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
 }  // namespace dpubench::headroom

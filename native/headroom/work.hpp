@@ -113,7 +113,4 @@ struct Pace {
   std::string no_cycles;    ///< why no thread has a counter of core cycles; empty where they have
 };
 
-/// Return the CPU time of the calling thread so far. getrusage(2) would split it up, but only as the ticks of the kernel saw it.
-double thread_cpu_ns();
-
 }  // namespace dpubench::headroom

@@ -7,35 +7,34 @@
 
 #include "measure/clock.hpp"
 #include "measure/cpu_times.hpp"
+#include "measure/thread_time.hpp"
 
 namespace dpubench::link {
 
 /// What a stretch took.
 struct Taken {
   std::uint64_t elapsed_ns = 0;
-  std::uint64_t cpu_ns = 0;   ///< of the thread, in user space and in the kernel; other CPUs and interrupts are not in it
-  nlohmann::json cpu_before;  ///< the machine's processor times when it began (measure/cpu_times.hpp), interrupts included
-  nlohmann::json cpu_after;   ///< likewise when it ended
+  std::uint64_t cpu_ns = 0;  ///< of the thread, in user space and in the kernel; other CPUs and interrupts are not in it
+  /// The machine's processor times when it began and when it ended (measure/cpu_times.hpp), interrupts included.
+  nlohmann::json cpu_before = nlohmann::json::object();
+  nlohmann::json cpu_after = nlohmann::json::object();
 };
 
 /// A stretch that begins when it is made.
 class Span {
  public:
   Span()
-      : clock_(measure::Clock::instance()), before_(measure::cpu_times_now()), begin_cpu_ns_(cpu_ns()), begin_(clock_.ticks()) {}
+      : clock_(measure::Clock::instance()),
+        before_(measure::cpu_times_now()),
+        begin_cpu_ns_(measure::thread_cpu_ns()),
+        begin_(clock_.ticks()) {}
   [[nodiscard]] double elapsed_ns() const { return clock_.to_ns(clock_.ticks() - begin_); }
   [[nodiscard]] Taken taken() const {
     const double elapsed = elapsed_ns();
-    return {static_cast<std::uint64_t>(elapsed), cpu_ns() - begin_cpu_ns_, before_, measure::cpu_times_now()};
+    return {static_cast<std::uint64_t>(elapsed), measure::thread_cpu_ns() - begin_cpu_ns_, before_, measure::cpu_times_now()};
   }
 
  private:
-  static std::uint64_t cpu_ns() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec);
-  }
-
   const measure::Clock& clock_;
   nlohmann::json before_;
   std::uint64_t begin_cpu_ns_;

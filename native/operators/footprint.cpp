@@ -4,12 +4,12 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "base/cache_line.hpp"
 #include "operators/buffers.hpp"
 
 namespace dpubench {
 namespace {
 
-constexpr std::size_t kLine = 64;
 constexpr std::size_t kStreamFactor = 4;               // times L2: each buffer leaves L2 before the lane comes back to it
 constexpr std::size_t kMemoryFactor = 2;               // times L3
 constexpr std::size_t kDefaultL2 = 1U << 20;           // if the kernel does not report the size
@@ -22,10 +22,6 @@ constexpr std::size_t kDistinctBytes = 4U << 20;       // large messages: fewer 
 constexpr std::uint32_t kLeastDistinct = 16;
 // Footprint memory: the number of cache lines in twice 32 MiB of cache.
 constexpr std::uint32_t kMemoryMessages = 1U << 20;
-
-std::size_t lines(std::size_t bytes) {
-  return (bytes + kLine - 1) / kLine * kLine;
-}
 
 std::string mib(std::size_t bytes) {
   return std::to_string((bytes + (1U << 19)) >> 20) + " MiB";
@@ -54,7 +50,7 @@ std::uint32_t distinct_messages(const Operator& op, const Params& params, const 
 
 std::size_t touched_bytes(const Operator& op, const Params& params, const Item& item) {
   const Operator::Touched touched = op.touched(params, item);
-  return lines(touched.in) + lines(touched.aux) + lines(touched.out);
+  return whole_lines(touched.in) + whole_lines(touched.aux) + whole_lines(touched.out);
 }
 
 RingSize ring_size(const Operator& op, const Work& work, const protocol::JobGroup& group, std::size_t least,
@@ -65,7 +61,7 @@ RingSize ring_size(const Operator& op, const Work& work, const protocol::JobGrou
   const std::size_t wanted_bytes = memory ? memory_bytes(caches, group.threads) : stream_bytes(caches);
   std::size_t touched = 0;
   for (const Item& item : work.items) touched += touched_bytes(op, work.params, item);
-  const std::size_t mean = std::max<std::size_t>(kLine, touched / work.items.size());
+  const std::size_t mean = std::max<std::size_t>(kCacheLine, touched / work.items.size());
   // Each message gets a buffer, however small the caches are.
   size.buffers = std::max({size.buffers, work.items.size(), (wanted_bytes + mean - 1) / mean});
   if (operations != 0) {

@@ -236,6 +236,6 @@ struct OperatorRegistrar {
 }  // namespace dpubench
 
 /// Register `Type` (an Operator, default-constructible). Use it once, at namespace scope of operator.cpp.
-#define DPUBENCH_OPERATOR(Type)                   \
-  static const Type dpubench_operator_instance{}; \
-  static const ::dpubench::detail::OperatorRegistrar dpubench_operator_registrar(dpubench_operator_instance)
+#define DPUBENCH_OPERATOR(Type)                 \
+  static const Type dpubench_operator_##Type{}; \
+  static const ::dpubench::detail::OperatorRegistrar dpubench_registrar_##Type(dpubench_operator_##Type)

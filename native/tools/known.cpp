@@ -68,7 +68,7 @@ const Tool& find_tool(std::string_view name) {
 
 fs::path path_of(const Tool& tool) {
   for (const char* folder : kFolders) {
-    const fs::path path = fs::path(folder) / tool.name;
+    fs::path path = fs::path(folder) / tool.name;
     std::error_code error;
     if (fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0) return path;
   }

@@ -30,6 +30,8 @@ from dpubench.errors import EnvironmentFault, UserError
 _MTU_OVERHEAD: Final = 18
 #: Headers that the kernel's stack puts before a frame that is the payload of a datagram (port kind ``socket``), less the FCS.
 _DATAGRAM_ROOM: Final = 42
+#: Bytes of an IP packet on a link whose frames are not to be cut: the usual most of a card, and room for a frame inside a datagram.
+LARGE_MTU: Final = 9216
 #: Largest frame, with FCS, whose buffer fits in one page with the programs' data beside it, as AF_XDP requires.
 XDP_FRAME: Final = 2816
 _COMMAND_S: Final = 15.0
@@ -233,11 +235,21 @@ class TapLink:
 
     here: Side
     there: str  #: address of the other end, with the bits of its network
+    there_interface: str  #: name of the other end's interface
+    mtu: int  #: bytes of an IP packet
+
+    @property
+    def there_address(self) -> str:
+        return self.there.partition("/")[0]
 
 
 @contextlib.contextmanager
-def tap_link() -> Iterator[TapLink]:
+def tap_link(number: int = 1, mtu: int = 1500) -> Iterator[TapLink]:
     """Make a namespace with a tap interface, for an emulator to attach to; remove both at the end.
+
+    Args:
+        number: of this link among those of a machine, from 1; each has a network of its own
+        mtu: bytes of an IP packet
 
     Raises:
         UserError: without root, ``ip`` or the driver of taps
@@ -246,17 +258,17 @@ def tap_link() -> Iterator[TapLink]:
     if reason := missing_link():
         raise UserError(f"tap: {reason}")
     had_folder = _is_mounted(_NETNS)
-    here = Side(f"{_own_name()}-{next(_serial)}-host", "tap0", "198.18.0.1", "02:00:00:00:00:01")
+    here = Side(f"{_own_name()}-{next(_serial)}-host", "tap0", f"198.18.{number - 1}.1", f"02:00:00:00:{number - 1:02x}:01")
     try:
         _ip("netns", "add", here.namespace)
         inside = ("-n", here.namespace)
         _ip(*inside, "link", "set", "lo", "up")
         # vnet_hdr: segments and checksums cross the link as offloaded work, as with a card that has these offloads.
         _ip(*inside, "tuntap", "add", "dev", here.interface, "mode", "tap", "vnet_hdr")
-        _ip(*inside, "link", "set", here.interface, "address", here.mac)
+        _ip(*inside, "link", "set", here.interface, "address", here.mac, "mtu", str(mtu))
         _ip(*inside, "address", "add", f"{here.address}/24", "dev", here.interface)
         _ip(*inside, "link", "set", here.interface, "up")
-        yield TapLink(here, "198.18.0.2/24")
+        yield TapLink(here, f"198.18.{number - 1}.2/24", f"eth{number}", mtu)
     finally:
         with _uninterrupted():
             _remove_namespace(here.namespace)  # the interface goes with it

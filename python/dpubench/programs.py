@@ -33,11 +33,16 @@ def directory() -> Path:
     """
     if named := os.environ.get("DPUBENCH_PROGRAMS"):
         return Path(named)
-    repository = Path(__file__).resolve().parents[2]
-    if (repository / "native").is_dir():
-        build = repository / "build"
+    sources = repository()
+    if (sources / "native").is_dir():
+        build = sources / "build"
         return next((d for d in (build, build / "native") if (d / OPERATORS).is_file()), build)
     return Path(sys.prefix) / "libexec" / "dpubench"
+
+
+def repository() -> Path:
+    """Return the folder of this package's repository; without sources, as in an installation, it holds none of them."""
+    return Path(__file__).resolve().parents[2]
 
 
 def operators_program(build: Path | None = None) -> Path:

@@ -11,24 +11,30 @@ import io
 import json
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import guided
+
+#: Programs that speak to Python, by the contract of one of them.
+SPEAKERS: Final = 6
 
 
 def said(data: bytes) -> None:
     """Read one input: a line of a program, or bytes of an agent's stream."""
     from dpubench import terminal, wire
     from dpubench.studies.operators.rounds import windows_table
-    from dpubench.workers.checks import Rubbish, parse_cores_event, parse_datapath_event, parse_event
+    from dpubench.workers import checks
 
     if not data:
         return
     line = data[1:].split(b"\n")[0]
-    parse = (parse_event, parse_datapath_event, parse_cores_event)[data[0] % 3]
+    parsers = (
+        checks.parse_event, checks.parse_datapath_event, checks.parse_cores_event, checks.parse_tool_event, checks.parse_link_event,
+        checks.parse_headroom_event,
+    )  # fmt: skip
     try:
-        event: dict[str, Any] = parse(line)
-    except Rubbish as refusal:
+        event: dict[str, Any] = parsers[data[0] % SPEAKERS](line)
+    except checks.Rubbish as refusal:
         assert str(refusal) and not guided.controls(terminal.shown(str(refusal))), refusal
     else:
         # An accepted event is kept as it is: as a line of a running round, and a window also as a row.
@@ -73,6 +79,9 @@ def seeds() -> Iterator[tuple[str, bytes]]:
             if wrong != value:
                 yield f"window_{key}_{i}", b"\0" + json.dumps(window | {key: wrong}).encode()
     yield "unknown", b"\0" + json.dumps(window | {"more": 1}).encode()
+    cpu = dict.fromkeys(
+        ("user_ns", "nice_ns", "system_ns", "idle_ns", "iowait_ns", "irq_ns", "softirq_ns", "steal_ns", "at_ns"), 7
+    )  # fmt: skip
     others = [
         {"event": "progress", "phase": "measure", "group": "g", "point": "p"},
         {"event": "failure", "phase": "measure", "message": "\x1b[2J\u202e", "group": "g", "point": "p"},
@@ -81,13 +90,24 @@ def seeds() -> Iterator[tuple[str, bytes]]:
         {"event": "prepared", "group": "g", "point": "p", "build_ns": 1},
         {"event": "done", "failures": 0},
         {"event": "begun", "trial": 1},
+        {"event": "started", "pid": 1},
+        {"event": "listening", "port": 65535},
+        {"event": "cpu"} | cpu,
+        {"event": "ended", "status": 0, "signal": 0, "over_time": False, "elapsed_s": 0.5, "user_s": 0.1, "system_s": 0.1, "stdout": "\x1b[2J",
+         "stderr": "", "cut": False, "files": {"f": "\u202e"}, "cpu_before": cpu, "cpu_after": cpu},
+        {"event": "answered", "messages": 1, "elapsed_ns": 1, "cpu_ns": 1, "cpu_before": cpu, "cpu_after": cpu},
+        {"event": "counted", "trial": 1, "packets": 2, "bytes": 128, "number_sum": "1", "other": 0, "stale": 0, "dropped": 0, "busy_ns": 1.5,
+         "elapsed_ns": 9.5},
+        {"event": "result", "contexts": [{"message_cycles": {"cycles": [1, 2]}, "phases": [{"a": {"b": 1}}, {"a": {"b": 2}}]}, 1]},
+        {"event": "result", "contexts": [{"message_cycles": {"cycles": [-1]}, "phases": [{"a": 1}, {"b": 1}]}]},
+        {"event": "result", "contexts": 1},
         {"event": "checked", "inputs": [{"invalid": ""}]},
         {"event": "nothing"},
         {"no": "event"},
         [1],
-    ]
+    ]  # fmt: skip
     for i, event in enumerate(others):
-        for who in range(3):
+        for who in range(SPEAKERS):
             yield f"other{i}_{who}", bytes([who]) + json.dumps(event).encode()
     for i, text in enumerate((b'{"event": "done", "x": 1e999}', b'{"event": "\\ud800"}', b'{"a": NaN}', b"[" * 2000, b'{"event": "\xff"}', b"")):
         yield f"text{i}", b"\0" + text

@@ -16,7 +16,7 @@
 namespace dpubench::datapath {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
 /// Most packets on their way: fewer than any port's queue holds.
 constexpr std::size_t kMostOnTheirWay = 64;
@@ -43,11 +43,11 @@ class Filler::Pass {
       if (whole) account({rte_pktmbuf_mtod(packets[i], const std::byte*), packets[i]->data_len});
     }
     if (n != 0) rte_pktmbuf_free_bulk(packets.data(), n);
-    if (on_their_way_ != 0 && Clock::now() - last_ > kPatience) on_their_way_ = 0;
+    if (on_their_way_ != 0 && Steady::now() - last_ > kPatience) on_their_way_ = 0;
   }
   void sent(std::size_t n) {
     on_their_way_ += n;
-    last_ = Clock::now();
+    last_ = Steady::now();
   }
   [[nodiscard]] std::size_t on_their_way() const { return on_their_way_; }
   [[nodiscard]] std::vector<std::uint32_t> missing() const {
@@ -64,7 +64,7 @@ class Filler::Pass {
     if (!trailer || !belongs_to(*trailer, static_cast<std::uint32_t>(frame.size()), trial_) || trailer->number >= flows_) return;
     if (answered_.exchange(trailer->number)) return;
     on_their_way_ -= std::min<std::size_t>(on_their_way_, 1);
-    last_ = Clock::now();
+    last_ = Steady::now();
   }
 
   Port& port_;
@@ -72,7 +72,7 @@ class Filler::Pass {
   Bitmap answered_;
   std::size_t flows_;
   std::size_t on_their_way_ = 0;
-  Clock::time_point last_ = Clock::now();
+  Steady::time_point last_ = Steady::now();
 };
 
 Filler::Filler(Port& port, const Traffic& traffic, const Params& workload)
@@ -110,13 +110,13 @@ std::uint16_t Filler::send(std::span<const std::uint32_t> flows, std::uint32_t t
 }
 
 nlohmann::json Filler::run(std::uint32_t trial) {
-  const auto until = Clock::now() + kLongest;
+  const auto until = Steady::now() + kLongest;
   std::uint64_t sent = 0;
   Pass pass(port_, trial, first_packets_.size());
   std::vector<std::uint32_t> left = pass.missing();
   for (int i = 0; i < kPasses && !left.empty(); ++i) {
     std::size_t next = 0;
-    while ((next < left.size() || pass.on_their_way() != 0) && Clock::now() < until) {
+    while ((next < left.size() || pass.on_their_way() != 0) && Steady::now() < until) {
       pass.receive();
       const std::size_t room = kMostOnTheirWay - std::min(pass.on_their_way(), kMostOnTheirWay);
       const std::size_t n = std::min({room, kBurst, left.size() - next});

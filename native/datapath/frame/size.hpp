@@ -9,6 +9,8 @@ namespace dpubench::datapath {
 
 inline constexpr std::uint32_t kEthernetBytes = packet::ethernet::kHeader;
 inline constexpr std::uint32_t kFcsBytes = packet::ethernet::kFcsBytes;
+/// What a frame has beyond the MTU of its interface.
+inline constexpr std::uint32_t kMtuOverhead = kEthernetBytes + kFcsBytes;
 /// Smallest and largest frame, with FCS.
 inline constexpr std::uint32_t kMinFrame = packet::ethernet::kLeastFrame;
 inline constexpr std::uint32_t kMaxFrame = 9018;

@@ -17,9 +17,6 @@
 namespace dpubench::datapath {
 namespace {
 
-/// Ethernet header and FCS, which an MTU leaves out.
-constexpr std::uint32_t kMtuOverhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
-
 [[noreturn]] void fail(const PortInfo& info, const std::string& step, int failed) {
   throw Error(port_prefix(info.kind) + info.driver + ": " + step + ": " + rte_strerror(failed < 0 ? -failed : failed));
 }

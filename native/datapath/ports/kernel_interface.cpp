@@ -15,13 +15,11 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "datapath/frame/size.hpp"
 #include "datapath/ports/eth.hpp"
 
 namespace dpubench::datapath {
 namespace {
-
-/// Ethernet header and FCS, which an MTU leaves out.
-constexpr std::uint32_t kMtuOverhead = 18;
 
 class Descriptor {
  public:

@@ -122,6 +122,6 @@ struct PortRegistrar {
 }  // namespace dpubench::datapath
 
 /// Register `Type` (a PortKind, default-constructible). Use this once, at namespace scope of the kind's file.
-#define DPUBENCH_PORT(Type)               \
-  static const Type dpubench_port_kind{}; \
-  static const ::dpubench::datapath::detail::PortRegistrar dpubench_port_registrar(dpubench_port_kind)
+#define DPUBENCH_PORT(Type)                 \
+  static const Type dpubench_port_##Type{}; \
+  static const ::dpubench::datapath::detail::PortRegistrar dpubench_registrar_##Type(dpubench_port_##Type)

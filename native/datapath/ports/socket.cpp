@@ -21,7 +21,7 @@
 namespace dpubench::datapath {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
 constexpr std::uint32_t kIpUdpHeaders = 28;
 /// Bytes that the kernel accounts for a received datagram besides its payload (skb and alignment), roughly.
@@ -212,7 +212,7 @@ class SocketPort final : public Port {
   /// those of its queues. The port is up when a probe came from there, or when no refusal (ICMP) came for the time that one
   /// takes.
   [[nodiscard]] bool is_up() const noexcept override {
-    const auto now = Clock::now();
+    const auto now = Steady::now();
     if (now - probed_ < kProbeEvery) return up_;
     probed_ = now;
     const char probe = 0;
@@ -228,7 +228,7 @@ class SocketPort final : public Port {
         refused = true;
       }
     }
-    if (refused || first_probe_ == Clock::time_point{}) first_probe_ = now;
+    if (refused || first_probe_ == Steady::time_point{}) first_probe_ = now;
     up_ = !refused && (up_ || heard || now - first_probe_ > kRefusalComes);
     return up_;
   }
@@ -294,8 +294,8 @@ class SocketPort final : public Port {
   std::vector<std::unique_ptr<Queue>> queues_;
   PortInfo info_;
   std::uint32_t queue_packets_ = 0;
-  mutable Clock::time_point probed_;
-  mutable Clock::time_point first_probe_;
+  mutable Steady::time_point probed_;
+  mutable Steady::time_point first_probe_;
   mutable bool up_ = false;
 };
 

@@ -12,14 +12,12 @@
 #include <fstream>
 #include <memory>
 
+#include "datapath/frame/size.hpp"
 #include "datapath/ports/eth.hpp"
 #include "datapath/ports/kernel_interface.hpp"
 
 namespace dpubench::datapath {
 namespace {
-
-/// Ethernet header and FCS, which an MTU leaves out.
-constexpr std::uint32_t kMtuOverhead = 18;
 
 /// A socket of this process's network namespace, through which the port asks the kernel about interfaces.
 class Inquiry {

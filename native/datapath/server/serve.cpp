@@ -12,6 +12,7 @@
 #include "datapath/memory.hpp"
 #include "datapath/server/account.hpp"
 #include "measure/team.hpp"
+#include "measure/thread_time.hpp"
 
 namespace dpubench::datapath {
 namespace {
@@ -127,12 +128,9 @@ json ServerSession::ready() const {
 }
 
 ServerSession::ThreadUse ServerSession::thread_use() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
-  return {static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec),
-          static_cast<std::uint64_t>(usage.ru_nvcsw), static_cast<std::uint64_t>(usage.ru_nivcsw)};
+  return {measure::thread_cpu_ns(), static_cast<std::uint64_t>(usage.ru_nvcsw), static_cast<std::uint64_t>(usage.ru_nivcsw)};
 }
 
 json ServerSession::begin(std::uint32_t trial, const Beginning& how) {

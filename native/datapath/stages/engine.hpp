@@ -67,10 +67,10 @@ struct StageEngineRegistrar {
 
 /// Register `Type` (a StageEngine, default-constructible) with the workload of this name. Use this once, at namespace scope of
 /// the engine's file.
-#define DPUBENCH_LINKED_STAGE_ENGINE(workload, Type)                                                        \
-  static const Type dpubench_linked_stage_engine{};                                                         \
-  static const ::dpubench::datapath::detail::StageEngineRegistrar dpubench_stage_engine_registrar(workload, \
-                                                                                                  dpubench_linked_stage_engine)
+#define DPUBENCH_LINKED_STAGE_ENGINE(workload, Type)                                                  \
+  static const Type dpubench_stage_engine_##Type{};                                                   \
+  static const ::dpubench::datapath::detail::StageEngineRegistrar dpubench_registrar_##Type(workload, \
+                                                                                            dpubench_stage_engine_##Type)
 
 /// Define a module's only exports. `Type` is a StageEngine, default-constructible.
 #define DPUBENCH_STAGE_ENGINE(Type)                                               \

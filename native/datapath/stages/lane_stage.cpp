@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/cache_line.hpp"
 #include "base/error.hpp"
 #include "measure/clock.hpp"
 #include "operators/verify.hpp"
@@ -19,11 +20,6 @@ constexpr std::uint32_t kPollsPerReading = 1U << 12;
 constexpr std::uint32_t kWorkItems = 64;  ///< items of real input on which an engine is verified before its stage runs
 /// Offset of the payload in a packet's buffer: the length of Ethernet, IPv4 and UDP headers.
 constexpr std::size_t kPayloadAt = 42;
-constexpr std::size_t kLine = 64;
-
-std::size_t lines(std::size_t bytes) {
-  return (bytes + kLine - 1) / kLine * kLine;
-}
 
 const Engine& find_engine(const OperatorSpec& spec, const EngineCatalog& engines, const Params& params) {
   const EngineSlot* const slot = engines.find(spec.op, spec.engine);
@@ -143,8 +139,9 @@ void PreparedOperator::prepare(inputs::Store& store, const EngineCatalog& engine
 
 std::vector<Output> PreparedOperator::run_unaligned() {
   std::size_t bytes = 0;
-  for (const Item& item : work_->items) bytes += kLine + lines(kPayloadAt + item.in.size()) + lines(item.out_room);
-  for (const Item& item : work_->items) bytes += lines(item.aux.size());
+  for (const Item& item : work_->items)
+    bytes += kCacheLine + whole_lines(kPayloadAt + item.in.size()) + whole_lines(item.out_room);
+  for (const Item& item : work_->items) bytes += whole_lines(item.aux.size());
   // A device maps whole pages.
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   bytes = (bytes + page - 1) / page * page;
@@ -157,7 +154,7 @@ std::vector<Output> PreparedOperator::run_unaligned() {
   const auto place = [&at](std::span<const std::byte> what, std::size_t offset, std::size_t room) {
     std::byte* const here = at + offset;
     std::copy(what.begin(), what.end(), here);
-    at += lines(offset + room);
+    at += whole_lines(offset + room);
     return here;
   };
   std::vector<Output> outputs;

@@ -97,6 +97,6 @@ struct WorkloadRegistrar {
 
 }  // namespace dpubench::datapath
 
-#define DPUBENCH_WORKLOAD(Type)                   \
-  static const Type dpubench_workload_instance{}; \
-  static const ::dpubench::datapath::detail::WorkloadRegistrar dpubench_workload_registrar(dpubench_workload_instance)
+#define DPUBENCH_WORKLOAD(Type)                 \
+  static const Type dpubench_workload_##Type{}; \
+  static const ::dpubench::datapath::detail::WorkloadRegistrar dpubench_registrar_##Type(dpubench_workload_##Type)

@@ -92,7 +92,7 @@ def build(architecture: str) -> Path:
         UserError: there are no sources.
         EnvironmentFault: compiling failed.
     """
-    repository = Path(__file__).resolve().parents[2]
+    repository = programs.repository()
     if not (repository / "scripts" / "cross.sh").is_file():
         raise UserError("there are no sources to compile the bundle from: run this from a clone of the repository, or give a build with --build")
     folder = repository / f"build-bundle-{architecture}"

@@ -40,8 +40,8 @@ USERLANDS: Final = {"small": _SMALL, "full": _FULL}
 DEFAULT_KERNEL: Final = {"aarch64": "linux-image-arm64"}
 #: Modules that the machine loads, with those that they need. A kernel may hold some of them itself.
 _MODULES: Final = ("virtio_pci", "virtio_net")
-#: Modules that it loads where the kernel has them.
-_IF_PRESENT: Final = ("virtio_rng", "tls")
+#: Modules that it loads where the kernel has them. The kernel's TLS takes its AES-GCM from those behind it, which nothing in the machine would load.
+_IF_PRESENT: Final = ("virtio_rng", "tls", "gcm", "ctr", "ghash_generic", "aes_generic")
 #: Folders of packages that hold programs, libraries and their settings. Today's Debian has the first three below usr only.
 _MERGED: Final = ("bin", "sbin", "lib")
 _WANTED: Final = ("etc", "usr/bin", "usr/sbin", "usr/lib", "usr/libexec")

@@ -1,6 +1,7 @@
 #!/bin/busybox sh
+# shellcheck shell=dash
 # The first process of an emulated machine. It ends in a line on the console that holds the key by which ssh knows the machine.
-# The words dpubench.addressN=ADDRESS/BITS of the kernel's command line give the addresses of the network interfaces, in order.
+# The words dpubench.addressN=ADDRESS/BITS and dpubench.mtuN=BYTES of the kernel's command line are for network interface N, in order.
 /bin/busybox mkdir -p /dpubench/bin
 /bin/busybox --install -s /dpubench/bin
 export PATH=/dpubench/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -11,6 +12,7 @@ failed() {
 }
 
 mkdir -p /proc /sys /dev /run /tmp /root /var/tmp /var/log
+ln -s /run /var/run
 mount -t proc proc /proc || failed "no /proc"
 mount -t sysfs sysfs /sys || failed "no /sys"
 mount -t devtmpfs devtmpfs /dev || failed "no /dev"
@@ -31,12 +33,17 @@ done
 
 hostname vm
 ip link set lo up
+# shellcheck disable=SC2013  # it is words that are read
 for word in $(cat /proc/cmdline); do
     case $word in
+    dpubench.mtu*=*)
+        number=${word%%=*}
+        ip link set "eth${number#dpubench.mtu}" mtu "${word#*=}" || failed "no interface with $word"
+        ;;
     dpubench.address*=*)
         number=${word%%=*}
         interface=eth${number#dpubench.address}
-        ip address add "${word#*=}" dev "$interface" && ip link set "$interface" up || failed "no interface $interface"
+        if ! ip address add "${word#*=}" dev "$interface" || ! ip link set "$interface" up; then failed "no interface $interface"; fi
         ;;
     esac
 done
@@ -57,6 +64,13 @@ else
     # -s: no passwords; -W: the default window of 24 KiB makes an upload slow.
     dropbear -s -r /dpubench/host_key -W 1048576 -p 22 || failed "dropbear does not start"
 fi
+# Both servers go to the background before they listen, and a connection would be reset.
+tries=0
+until grep -q ':0016 00000000:0000 0A' /proc/net/tcp; do
+    tries=$((tries + 1))
+    [ $tries -le 600 ] || failed "its ssh server does not listen"
+    sleep 0.1
+done
 echo "dpubench-machine: ready $key" >/dev/console
 
 # Collect processes whose parents have ended.

@@ -7,6 +7,7 @@ only a folder is left, which the next machine removes.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -48,28 +49,29 @@ _KERNEL_BYTES: Final = 96 << 20
 _LEAST_FOR_PROGRAMS: Final = 64 << 20
 
 #: Becomes a command that the kernel kills when the parent dies. The parent may have died before the kernel was asked, hence the comparison.
-#: Before, it attaches to a tap interface in another network namespace (setns(2) and linux/if_tun.h: TUNSETIFF with IFF_TAP, IFF_NO_PI, IFF_VNET_HDR).
-#: The command itself stays in the namespace of the parent, and finds the interface at descriptor 3.
+#: Before, it attaches to tap interfaces in other network namespaces (setns(2) and linux/if_tun.h: TUNSETIFF with IFF_TAP, IFF_NO_PI, IFF_VNET_HDR).
+#: The command itself stays in the namespace of the parent, and finds the interfaces at the descriptors from the given one on.
 _STARTER: Final = """
-import ctypes, fcntl, os, signal, struct, sys
+import ctypes, fcntl, json, os, signal, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 def check(status, what):
     if status:
         sys.exit(f"{what}: {os.strerror(ctypes.get_errno())}")
-parent, namespace, interface, device, *words = sys.argv[1:]
+parent, device, first, taps, *words = sys.argv[1:]
 check(libc.prctl(1, signal.SIGKILL, 0, 0, 0), "prctl")
 if os.getppid() != int(parent):
     sys.exit("the parent has ended")
-if namespace:
-    own, other = os.open("/proc/self/ns/net", os.O_RDONLY), os.open(namespace, os.O_RDONLY)
-    check(libc.setns(other, 0x40000000), namespace)
+own = os.open("/proc/self/ns/net", os.O_RDONLY)
+for number, (namespace, interface) in enumerate(json.loads(taps)):
+    check(libc.setns(os.open(namespace, os.O_RDONLY), 0x40000000), namespace)
     tap = os.open(device, os.O_RDWR)
     fcntl.ioctl(tap, 0x400454CA, struct.pack("16sH22x", interface.encode(), 0x0002 | 0x1000 | 0x4000))
     check(libc.setns(own, 0x40000000), "setns")
-    os.dup2(tap, 3)
+    os.dup2(tap, int(first) + number)
 os.execvp(words[0], words)
 """
-_TAP_DESCRIPTOR: Final = 3
+#: Descriptor of the first tap interface, above those that the starter itself opens.
+_TAP_DESCRIPTOR: Final = 64
 
 _ACCOUNTS: Final = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nsshd:x:101:65534::/run/sshd:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n",
@@ -103,26 +105,27 @@ class Machine:
     """A booted machine. Make it in the main thread: the kernel takes the end of the thread that made it for the end of the parent.
 
     Args:
-        link: whether it has a virtual link to this machine besides the way in, which needs root
+        links: number of virtual links to this machine besides the way in, which need root
+        mtu: bytes of an IP packet on them
 
     Raises:
         UserError: it has too little memory for its images, or there can be no link.
         EnvironmentFault: it does not boot; the message has the last lines of its console.
     """
 
-    def __init__(self, board: Board, images: Images, *, link: bool = False) -> None:
+    def __init__(self, board: Board, images: Images, *, links: int = 0, mtu: int = 1500) -> None:
         self._board = board
         self._images = images
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0  #: port of 127.0.0.1 that leads to its ssh server
-        self.link: network.TapLink | None = None  #: the virtual link, if it has one
+        self.links: list[network.TapLink] = []  #: its virtual links
         need = 2 * sum(archive.stat().st_size for archive in images.archives) + images.kernel.stat().st_size + _KERNEL_BYTES + _LEAST_FOR_PROGRAMS
         if board.memory_bytes < need:
             raise UserError(f"memory: {_mib(board.memory_bytes)} are too little for its kernel and userland: give at least memory={_mib(need)}")
         self._opened = contextlib.ExitStack()
         try:
             self._folder = self._opened.enter_context(_folder())
-            self.link = self._opened.enter_context(network.tap_link()) if link else None
+            self.links = [self._opened.enter_context(network.tap_link(number, mtu)) for number in range(1, links + 1)]
             self._opened.callback(self._end)
             self._write_initrd()
             for _ in range(_PORT_TRIES):
@@ -187,19 +190,20 @@ class Machine:
             "-device", "virtio-rng-pci", "-display", "none", "-monitor", "none", "-chardev", f"file,id=console,path={_quoted(self._console)}",
             "-serial", "chardev:console", "-no-reboot",
         ]  # fmt: skip
-        tap = ("", "", "")
-        if self.link is not None:
-            words += ["-netdev", f"tap,id=n1,fd={_TAP_DESCRIPTOR}", "-device", "virtio-net-pci,netdev=n1,romfile="]
-            tap = (self.link.here.namespace_file, self.link.here.interface, network.TAP_DEVICE)
-        starter = [sys.executable, "-I", "-S", "-c", _STARTER, str(os.getpid()), *tap]
+        for number, _ in enumerate(self.links, start=1):
+            words += ["-netdev", f"tap,id=n{number},fd={_TAP_DESCRIPTOR + number - 1}", "-device", f"virtio-net-pci,netdev=n{number},romfile="]
+        taps = json.dumps([(link.here.namespace_file, link.here.interface) for link in self.links])
+        starter = [sys.executable, "-I", "-S", "-c", _STARTER, str(os.getpid()), network.TAP_DEVICE, str(_TAP_DESCRIPTOR), taps]
         with (self._folder / "emulator.log").open("wb") as log:
             # In a session of its own, Ctrl-C at the terminal does not reach it: the run ends its programs first.
             self._process = subprocess.Popen([*starter, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
     def _command_line(self) -> str:
         # A machine that panics ends (panic=-1 restarts it at once, and -no-reboot turns this into the emulator's end).
-        link = f" dpubench.address1={self.link.there}" if self.link is not None else ""
-        return f"console={_CONSOLE[self._board.architecture]} rdinit=/init panic=-1 quiet dpubench.address0={_USER_ADDRESS}{link}"
+        of_links = "".join(
+            f" dpubench.mtu{number}={link.mtu} dpubench.address{number}={link.there}" for number, link in enumerate(self.links, start=1)
+        )
+        return f"console={_CONSOLE[self._board.architecture]} rdinit=/init panic=-1 quiet dpubench.address0={_USER_ADDRESS}{of_links}"
 
     def _boot(self) -> bool:
         """Wait until the ssh server listens; return False where another process took the port. @raises EnvironmentFault"""

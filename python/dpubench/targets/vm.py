@@ -6,6 +6,7 @@ Nothing that it measures means anything, since QEMU translates every instruction
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,18 +15,21 @@ from dpubench.emulation import images
 from dpubench.emulation.machine import Board, Machine, missing
 from dpubench.errors import UserError, nearest
 from dpubench.plans.quantities import size_bytes
-from dpubench.targets import EMULATED, Process, settings
+from dpubench.targets import EMULATED, Process, Target, settings
 from dpubench.targets.ssh import SshTarget
 
 SUMMARY: Final = "a whole emulated machine, booted for the run: correctness only"
-EXAMPLES: Final = ("vm:aarch64", "vm:aarch64,userland=full,memory=2GiB,cpus=2")
+EXAMPLES: Final = ("vm:aarch64", "vm:aarch64,userland=full,memory=4GiB,cpus=2")
 
 _SETTINGS: Final = ("memory", "cpus", "core", "userland", "kernel", "sources", "bundle")
 #: The core of BlueField-2, which QEMU emulates faster than later ones.
 _CORE: Final = "cortex-a72"
 #: Cores for which bundles are compiled, and which QEMU emulates with their own features.
 _CORES: Final = (_CORE, "neoverse-n1")
-_MEMORY_BYTES: Final = 1 << 30
+#: The largest tables of operators fit. The emulator takes of this machine only what is used.
+_MEMORY_BYTES: Final = 2 << 30
+#: Userlands (:data:`dpubench.emulation.images.USERLANDS`).
+_SMALL, _FULL = "small", "full"
 _MOST_CPUS: Final = 16
 
 
@@ -63,24 +67,46 @@ class VmTarget:
             _memory(spec, given["memory"]) if "memory" in given else _MEMORY_BYTES,
         )
         sources = Path(given["sources"]).expanduser().absolute() if "sources" in given else None
-        userland = _one_of(spec, "userland", given.get("userland", "small"), images.USERLANDS)
+        self._is_userland_given = "userland" in given
+        userland = _one_of(spec, "userland", given.get("userland", _SMALL), images.USERLANDS)
         self._images = images.Wanted(architecture, userland, given.get("kernel", images.DEFAULT_KERNEL[architecture]), sources)
         self._bundle = Path(given["bundle"]) if "bundle" in given else None
-        self._is_joined = False
+        self._links = 0
+        self._mtu = 0
         self._machine: Machine | None = None
         self._inside: SshTarget | None = None
 
-    def join(self) -> None:
-        """Join the machine to this one by a virtual link when it is opened. @raises UserError this process cannot make one"""
+    def join(self, links: int = 1, mtu: int = 1500) -> None:
+        """Join the machine to this one by virtual links when it is opened. @raises UserError this process cannot make one
+
+        Args:
+            links: their number; traffic can cross a machine that has two
+            mtu: bytes of an IP packet on them
+        """
         if reason := network.missing_link():
             raise UserError(f"target {self.name}: no virtual link can be made to the machine: {reason}")
-        self._is_joined = True
+        self._links, self._mtu = max(self._links, links), max(self._mtu, mtu)
+
+    def expect_tools(self) -> None:
+        """Boot the machine with Debian's usual programs, stress-ng and iperf3 among them, unless its settings name a userland."""
+        if not self._is_userland_given:
+            self._images = replace(self._images, userland=_FULL)
+
+    @property
+    def more_programs(self) -> str:
+        """Return what to do where an outside program is missing in the machine."""
+        return "leave userland=small out" if self._images.userland == _SMALL else ""
+
+    @property
+    def links(self) -> Sequence[network.TapLink]:
+        """Return the virtual links of an open target that was joined before."""
+        assert self._machine is not None and self._machine.links  # join() and open() come first
+        return self._machine.links
 
     @property
     def link(self) -> network.TapLink:
-        """Return the virtual link of an open target that was joined before."""
-        assert self._machine is not None and self._machine.link is not None  # join() and open() come first
-        return self._machine.link
+        """Return the first of :attr:`links`."""
+        return self.links[0]
 
     def unavailable(self) -> str:
         return missing(self._board.architecture)
@@ -91,7 +117,7 @@ class VmTarget:
         if reason := self.unavailable():
             raise UserError(f"target {self.name}: {reason}")
         try:
-            self._machine = Machine(self._board, images.get(self._images), link=self._is_joined)
+            self._machine = Machine(self._board, images.get(self._images), links=self._links, mtu=self._mtu)
         except UserError as error:
             raise type(error)(f"target {self.name}: {error}") from None
         self._inside = _Inside(self.name, self._machine, self._bundle)
@@ -130,6 +156,14 @@ class VmTarget:
     def _there(self) -> SshTarget:
         assert self._inside is not None  # open() comes first
         return self._inside
+
+
+def between(one: Target, other: Target) -> VmTarget | None:
+    """Return which of two targets is an emulated machine whose virtual link can lead to the other, which is this machine; None if neither is."""
+    for machine, here in ((one, other), (other, one)):
+        if isinstance(machine, VmTarget) and here.is_here and not here.times_mean_nothing:
+            return machine
+    return None
 
 
 def make(name: str, spec: str) -> VmTarget:

@@ -120,21 +120,15 @@ def parse_link_event(line: bytes) -> Event:
     return _one_of(_OF_LINKS, line)
 
 
+def parse_headroom_event(line: bytes) -> Event:
+    """Return the event of ``dpubench-headroom`` in a line. @raises Rubbish with the line's fault"""
+    return _one_of(_OF_HEADROOM, line)
+
+
 def _one_of(kinds: frozenset[str], line: bytes) -> Event:
     event = _decoded(line)
     kind = event["event"]
     if kind not in kinds:
-        raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
-    if fault := schemas.fault("event", event, kind):
-        raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
-    return event
-
-
-def parse_headroom_event(line: bytes) -> Event:
-    """Return the event of ``dpubench-headroom`` in a line. @raises Rubbish with the line's fault"""
-    event = _decoded(line)
-    kind = event["event"]
-    if kind not in _OF_HEADROOM:
         raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
     if fault := schemas.fault("event", event, kind):
         raise Rubbish(f"a {kind} event that breaks the contract: {fault}")

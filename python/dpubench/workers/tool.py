@@ -15,6 +15,7 @@ from typing import Any, Final
 from dpubench import programs, schemas
 from dpubench.errors import EnvironmentFault
 from dpubench.targets import Target
+from dpubench.targets.vm import VmTarget
 from dpubench.workers.ask import ask
 from dpubench.workers.checks import Event, parse_tool_event
 from dpubench.workers.process import StopRequest, Worker, WorkerFault
@@ -48,11 +49,18 @@ class Present:
     online_cpus: int
     usable_cpus: list[int]
     verbs_devices: list[str]  #: devices for RDMA, by the kernel's names
+    more_programs: str = ""  #: what to do where a program is missing there; empty: install its package
 
     def lack(self, name: str) -> str:
         """Return why the program ``name`` cannot run there, with a remedy; empty if it can."""
         found = self.tools[name]
-        return "" if found.path else f"{name} is not installed there: install package {found.package}"
+        return "" if found.path else f"{name} is not installed there: {self.more_programs or f'install package {found.package}'}"
+
+
+def expected(target: Target) -> None:
+    """Tell a target that is not open yet that outside programs will run there: an emulated machine boots with them."""
+    if isinstance(target, VmTarget):
+        target.expect_tools()
 
 
 def present(target: Target) -> Present:
@@ -69,7 +77,8 @@ def present(target: Target) -> Present:
     catalog = hello["catalog"]
     tools = {entry["name"]: Found(entry["path"], entry["version"], entry["package"]) for entry in catalog["tools"]}
     facts = (catalog["root"], catalog["online_cpus"], list(catalog["usable_cpus"]), list(catalog["verbs_devices"]))
-    return Present({k: v for k, v in hello.items() if k != "catalog"}, tools, *facts)
+    more = target.more_programs if isinstance(target, VmTarget) else ""
+    return Present({k: v for k, v in hello.items() if k != "catalog"}, tools, *facts, more)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 ROOT = Path(__file__).resolve().parents[3]
 #: The ways in which sources emit a code.
-EMITTED = re.compile(r'"code": "([a-z-]+)"|\b_warn\("([a-z-]+)"|Warning_\(\s*"([a-z-]+)"|\bwarning\("([a-z-]+)"|\bRemark\{"([a-z-]+)"|\byield "([a-z-]+)", f"')
+EMITTED = re.compile(r'"code": "([a-z-]+)"|\b_warn\("([a-z-]+)"|Warning_\(\s*"([a-z-]+)"|\bwarning\("([a-z-]+)"|\bRemark\{"([a-z-]+)"')
 
 
 @cache

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import ROOT
 from dpubench import network, programs
 from dpubench.bundles import archive as bundle
-from dpubench.errors import UserError
+from dpubench.errors import EnvironmentFault, UserError
 from real_program import BUILD, PROGRAM, RealBench, job, kinds
 
 pytestmark = pytest.mark.usefixtures("real")
@@ -272,6 +273,13 @@ def test_what_cannot_be_packed(real: RealBench, arguments: tuple[str, ...], stat
     done = real("bundle", *arguments)
     assert done.returncode == status, done.stderr
     assert words in done.stderr and "Traceback" not in done.stderr
+
+
+def test_bundles_are_compiled_from_the_sources_of_the_package() -> None:
+    assert programs.repository() == ROOT
+    with pytest.raises(EnvironmentFault, match=r"scripts/cross.sh pdp11 .*: failed; the reason is above"):
+        bundle.build("pdp11")  # the script itself refuses it
+    assert not (ROOT / "build-bundle-pdp11").exists()
 
 
 def test_a_build_of_another_architecture_or_without_a_library_is_refused(tmp_path: Path) -> None:

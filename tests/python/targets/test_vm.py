@@ -27,9 +27,9 @@ from dpubench.emulation import cpio, images, machine
 from dpubench.errors import EnvironmentFault, TargetLost, UserError
 from dpubench.targets import EMULATED, Process
 from dpubench.targets.vm import VmTarget
+from emulated import ARCHITECTURE, cache_with, emulators, gone, interfaces, left
 from sshd import small_bundle
 
-ARCHITECTURE = "aarch64"
 #: What the small form needs, see scripts/packages.txt, group test.
 WANTED = images.Wanted(ARCHITECTURE, "small", images.DEFAULT_KERNEL[ARCHITECTURE])
 #: Sources of the agent, which is a static program here, for the small userland has no library of C++.
@@ -40,7 +40,7 @@ LIMIT_S = 60.0
 #: A program that tells where it runs and what became of its input, or waits.
 PROGRAM = """\
 case "$1" in
-where) uname -m; echo "$2"; id -u; cat ;;
+where) uname -m; echo "$2"; id -u; ls -d "$3"; cat ;;
 wait) echo waiting; sleep 3600 ;;
 esac
 """
@@ -81,10 +81,7 @@ def made() -> images.Images:
 @pytest.fixture
 def cache(made: images.Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a cache folder of the test's own, which has the images already. Its name means something to ssh and to QEMU."""
-    place = tmp_path / "cache %h, 'x'" / "dpubench" / "machines"
-    place.mkdir(parents=True)
-    for folder in {made.kernel.parent, *(archive.parent for archive in made.archives)}:
-        (place / folder.name).symlink_to(folder)
+    place = cache_with(made, tmp_path / "cache %h, 'x'")
     monkeypatch.setenv("XDG_CACHE_HOME", str(place.parents[1]))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("DPUBENCH_BUNDLE", raising=False)
@@ -139,30 +136,6 @@ def vm(spec: str) -> Iterator[VmTarget]:
         target.close()
 
 
-def emulators(of: Path) -> list[int]:
-    """Return the processes of emulators (and of starters that become one) whose machines have their files below ``of``."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-                if b"-initrd" in words and words[words.index(b"-initrd") + 1].startswith(bytes(of)):
-                    found.append(int(entry.name))
-    return found
-
-
-def gone(cache: Path, within_s: float = 10.0) -> bool:
-    """Return whether no emulator runs, at the latest after ``within_s``."""
-    given_up = time.monotonic() + within_s
-    while emulators(cache) and time.monotonic() < given_up:
-        time.sleep(0.02)
-    return not emulators(cache)
-
-
-def left(cache: Path) -> list[Path]:
-    return list((cache / "running").iterdir()) if (cache / "running").is_dir() else []
-
-
 def output(process: Process, until: bytes = b"") -> str:
     """Return the output of ``process`` as soon as it holds ``until``, or all of it."""
     given_up, data = time.monotonic() + LIMIT_S, b""
@@ -176,11 +149,12 @@ def output(process: Process, until: bytes = b"") -> str:
 
 def test_a_program_runs_in_the_machine(vm: VmTarget, cache: Path, tmp_path: Path) -> None:
     assert vm.label == EMULATED and vm.times_mean_nothing and not vm.is_here and vm.cpus() == [0]
-    process = vm.start(vm.program("dpubench-operators"), ["where", "two words; $HOME"])
+    cache_there = vm.cache_directory()  # programs find it made
+    process = vm.start(vm.program("dpubench-operators"), ["where", "two words; $HOME", cache_there])
     try:
         process.write(b"input\n")
         process.close_stdin()
-        assert output(process).splitlines() == [ARCHITECTURE, "two words; $HOME", "0", "input"]
+        assert output(process).splitlines() == [ARCHITECTURE, "two words; $HOME", "0", cache_there, "input"]
         assert process.wait(LIMIT_S) == 0
     finally:
         process.close()
@@ -327,25 +301,26 @@ def test_a_boot_that_does_not_finish_shows_the_console(made: images.Images, cach
 
 
 @pytest.mark.skipif(network.missing_link() != "", reason=network.missing_link())
-def test_a_virtual_link_joins_the_machine_to_this_one(made: images.Images, cache: Path) -> None:
+def test_virtual_links_join_the_machine_to_this_one(made: images.Images, cache: Path) -> None:
     before = interfaces()
-    booted = machine.Machine(machine.Board(ARCHITECTURE, "cortex-a72", 1, 256 << 20), made, link=True)
+    booted = machine.Machine(machine.Board(ARCHITECTURE, "cortex-a72", 1, 256 << 20), made, links=2, mtu=9000)
     try:
-        assert booted.link is not None
-        address = booted.link.there.partition("/")[0]
-        script = f"import socket; s = socket.create_connection(({address!r}, 22), {LIMIT_S}); print(s.getsockname()[0], s.recv(8))"
-        told = subprocess.run([*booted.link.here.prefix, sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT_S)
-        assert told.stdout.split() == [booted.link.here.address, "b'SSH-2.0-'"]
-        assert interfaces() == before  # the link is in a namespace of its own
-        namespace = Path(booted.link.here.namespace_file)
-        assert namespace.exists()
+        assert [link.there_interface for link in booted.links] == ["eth1", "eth2"]
+        for link in booted.links:
+            script = (
+                f"import socket; s = socket.create_connection(({link.there_address!r}, 22), {LIMIT_S}); "
+                "print(s.getsockname()[0], s.recv(8), s.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG))"
+            )
+            told = subprocess.run([*link.here.prefix, sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT_S)
+            address, greeting, segment = told.stdout.split()
+            assert (address, greeting) == (link.here.address, "b'SSH-2.0-'")
+            assert 8900 < int(segment) < link.mtu, "the machine announces the largest segment that its interface takes"
+        assert interfaces() == before  # each link is in a namespace of its own
+        namespaces = [Path(link.here.namespace_file) for link in booted.links]
+        assert len(set(namespaces)) == 2 and all(namespace.exists() for namespace in namespaces)
     finally:
         booted.close()
-    assert gone(cache, 0) and left(cache) == [] and not namespace.exists()
-
-
-def interfaces() -> set[str]:
-    return {name for _, name in socket.if_nameindex()}
+    assert gone(cache, 0) and left(cache) == [] and not any(namespace.exists() for namespace in namespaces)
 
 
 def test_a_link_needs_root_and_taps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,11 @@
 #include <new>
 
 #include "base/byte_order.hpp"
+#include "base/cache_line.hpp"
 #include "operators/regex/work.hpp"
 
 namespace dpubench::datapath::recognition {
 namespace {
-
-constexpr std::uint32_t kLine = 64;
 
 std::span<const std::byte> payload_of(const Subject& subject) noexcept {
   return subject.frame.subspan(subject.parsed->payload, std::size_t{subject.parsed->end} - subject.parsed->payload);
@@ -49,9 +48,9 @@ Recogniser::Recogniser(std::unique_ptr<LaneRunner> lane, std::size_t rules, std:
     : lane_(std::move(lane)),
       rules_(rules),
       bitmap_bytes_(static_cast<std::uint32_t>(regex::bitmap_bytes(rules))),
-      stride_((2 * bitmap_bytes_ + kLine - 1) / kLine * kLine),
+      stride_(static_cast<std::uint32_t>(whole_lines(2 * bitmap_bytes_))),
       longest_(longest),
-      outputs_(static_cast<std::byte*>(std::aligned_alloc(kLine, std::size_t{LaneRunner::kCapacity} * stride_)), std::free) {
+      outputs_(static_cast<std::byte*>(std::aligned_alloc(kCacheLine, std::size_t{LaneRunner::kCapacity} * stride_)), std::free) {
   if (outputs_ == nullptr) throw std::bad_alloc();
   if (!reassembly) return;
   // Other flows of the same batch must not evict a flow whose answer is awaited.

@@ -8,16 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/cache_line.hpp"
 #include "datapath/workloads/swapped.hpp"
 
 namespace dpubench::datapath::recognition {
 namespace {
-
-constexpr std::uint32_t kLine = 64;
-
-constexpr std::uint32_t lines(std::size_t bytes) {
-  return static_cast<std::uint32_t>((bytes + kLine - 1) / kLine * kLine);
-}
 
 /// Add a core's count to the sum of all cores.
 void add(nlohmann::json& into, const std::string& name, std::uint64_t count) {
@@ -101,7 +96,12 @@ void ScanStage::collect(nlohmann::json& into, const std::string& /*dump_folder*/
 
 AnswerStage::AnswerStage(std::unique_ptr<LaneRunner> lane, Class c, std::uint32_t longest, std::uint32_t room,
                          Placement placement, bool takes_marks)
-    : lane_(std::move(lane)), class_(c), longest_(longest), room_(lines(room)), placement_(placement), takes_marks_(takes_marks) {
+    : lane_(std::move(lane)),
+      class_(c),
+      longest_(longest),
+      room_(static_cast<std::uint32_t>(whole_lines(room))),
+      placement_(placement),
+      takes_marks_(takes_marks) {
   // A device maps whole pages.
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t bytes = (std::size_t{LaneRunner::kCapacity} * room_ + page - 1) / page * page;

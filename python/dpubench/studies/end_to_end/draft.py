@@ -23,7 +23,7 @@ from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.execute import ATTEMPTS, RESERVE, Run
 from dpubench.studies.end_to_end.expand import Configuration, Expansion, expand, link_end, max_frame
 from dpubench.studies.end_to_end.places import Places, of_target
-from dpubench.studies.end_to_end.plan import Plan
+from dpubench.studies.end_to_end.plan import Plan, Rate
 from dpubench.studies.end_to_end.session import Setting
 from dpubench.studies.end_to_end.trials import TrialsWriter
 from dpubench.targets import Target, machine
@@ -33,6 +33,8 @@ WRITER: Final = TrialsWriter
 #: Guesses in seconds for estimates before the run: the start of a session, and the overhead of a trial.
 _START_S: Final = 2.0
 _TRIAL_OVERHEAD_S: Final = 0.1
+#: The load on an emulated machine for a plan that only searches: what comes to every link of one, and takes a moment.
+_EMULATED_RATE: Final = Rate("100pps")
 #: Approximate number of trials of a search.
 _SEARCH_TRIALS: Final = 22
 
@@ -47,7 +49,7 @@ class Draft(session.Draft):
     def __init__(self, plan: Plan, places: Places, known: DatapathCatalog, expansion: Expansion) -> None:
         """Describe a run of ``expansion`` on ``places``. ``plan`` has one target, that of the server."""
         self.plan, self.expansion, self._known, self._places = plan, expansion, known, places
-        self.target = _info(places.server)
+        self.target = _info(places.server, places.emulated)
         self._of_traffic = _inputs_of_traffic(plan)
 
     @property
@@ -76,7 +78,7 @@ class Draft(session.Draft):
             "selection": {"chosen": {}},
         }  # fmt: skip
         if self._places.client is not self._places.server:
-            record["client"] = {"name": self._places.client.name, **_info(self._places.client).record()}
+            record["client"] = {"name": self._places.client.name, **_info(self._places.client, None).record()}
         for configuration in expansion.configurations:
             for load in expansion.loads[configuration.frame]:
                 point = f"{configuration.id}/{load.name}"
@@ -140,10 +142,12 @@ def drafts(plan: Plan, where: Where, request: Request, opened: contextlib.ExitSt
 
 
 def _draft(plan: Plan, found: Places, where: Where, *, several: bool) -> Draft:
+    plan, told = _without_rates(plan) if found.emulated is not None else (plan, [])
     known = catalog.read(found.server)
     expansion = expand(plan, known, len(found.server.cpus()), where, client_is_apart=found.client_is_apart)
     possible.settle(plan, expansion, where, lambda combinations: catalog.check(found.server, combinations))
     _without_links(plan, expansion, found, several=several)
+    expansion.left_out += told
     return Draft(plan, found, known, expansion)
 
 
@@ -153,8 +157,19 @@ def draft_again(plan: Plan, where: Where, record: Mapping[str, Any], request: Re
     return Draft(plan, found, catalog.read(found.server), Expansion([], {}, []))
 
 
-def _info(target: Target) -> TargetInfo:
-    return TargetInfo(target.name, target.spec, target.label)
+def _info(target: Target, emulated: Target | None) -> TargetInfo:
+    """Return what a record says of ``target``; times mean nothing if it or another one at work is ``emulated``."""
+    return TargetInfo(target.name, target.spec, target.label if emulated is None else emulated.label, emulated is not None)
+
+
+def _without_rates(plan: Plan) -> tuple[Plan, list[str]]:
+    """Return ``plan`` for an emulated target, where the highest rate means nothing, and what is left out of it, as sentences."""
+    told = [f"the search for {' and '.join(plan.search.goals)}: a rate found on an emulated machine means nothing"] if plan.search.goals else []
+    rates = plan.rates if plan.rates or plan.intervals else [_EMULATED_RATE]
+    more = {
+        "rates": rates, "search": plan.search.model_copy(update={"goals": []}), "calibration": plan.calibration.model_copy(update={"processes": 0}),
+    }  # fmt: skip
+    return plan.model_copy(update=more), told
 
 
 def _inputs_of_traffic(plan: Plan) -> set[str]:
@@ -174,7 +189,8 @@ def _without_links(plan: Plan, expansion: Expansion, found: Places, *, several: 
         if elsewhere and machine(found.client) == machine(servers[0]):
             elsewhere = f"is made on this machine, but client and server are on {servers[0].name}"
         key = plan.target[0] if several and end == "all-host" else end
-        reason = links.unavailable(configuration.port, arguments, key, elsewhere=elsewhere, max_frame=max_frame(plan, configuration))
+        reason = links.unavailable(configuration.port, arguments, key, elsewhere=elsewhere, max_frame=max_frame(plan, configuration),
+                                   is_tap=found.tap(configuration.placement) is not None)  # fmt: skip
         if not all(server.is_here for server in servers) and configuration.placement == "split":
             reason = reason or "memif joins the parts of a split, and only on this machine: --target local, --set device=local"
         configuration.unavailable = configuration.unavailable or reason

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from dpubench.analysis import statistics
+from dpubench.analysis.model import is_emulated, mapping
 from dpubench.run.work import Budget, Work
 from dpubench.storage.runs import RoundWriter, now_utc
 from dpubench.studies.end_to_end import judge, search, selection, trials
@@ -50,6 +51,7 @@ class Run(Work):
         """Prepare the run. ``kept`` holds the rows of rounds measured before (:func:`dpubench.studies.end_to_end.trials.read`)."""
         super().__init__(writer, record, budget, setting.listener)
         self.plan, self.setting = plan, setting
+        self.times_mean_nothing = is_emulated(mapping(record, "target_info"))
         self.configurations = [Configuration.from_record(c) for c in record["configurations"]]
         self.loads = {frame: [Load(**load) for load in loads] for frame, loads in record["loads"].items()}
         self._entries: dict[str, dict[str, Any]] = {c["id"]: c for c in record["configurations"]}
@@ -87,7 +89,7 @@ class Run(Work):
         point = f"{row['configuration']}/{row['load']}"
         if row["event"] == FOUND:
             value = row["lower_pps"]
-        elif row["load"] in _SEARCH_KINDS or row["limit"] in ("client-limited", "stall-limited"):
+        elif row["load"] in _SEARCH_KINDS or (row["limit"] in ("client-limited", "stall-limited") and not self.times_mean_nothing):
             return
         else:
             value = row["received"] / row["duration_s"]
@@ -122,6 +124,8 @@ class Run(Work):
         return any(c.is_null and point.startswith(f"{c.id}/") for c in self.configurations)
 
     def _conclude(self) -> None:
+        if self.times_mean_nothing:
+            return
         for configuration in self.configurations:
             for point, _ in self._open_points(configuration):
                 rounds, where = self.rates.get(point, {}), {"point": point, "group": configuration.id}
@@ -206,7 +210,8 @@ class Run(Work):
         def owes(configuration: Configuration) -> bool:
             points = self._open_points(configuration)
             return configuration.id not in self.dropped and any(
-                not self._has_converged(p) and len(self.rates.get(p, {})) < self.plan.rounds.max for p, _ in points
+                not self._has_converged(p) and len(self.rates.get(p, {})) < (1 if self.times_mean_nothing else self.plan.rounds.max)
+                for p, _ in points
             )
 
         others = [c for c in self.configurations if not c.is_null and owes(c)]
@@ -424,8 +429,11 @@ class Run(Work):
             fault = judge.disagreement(done.trial, checked) if checked is not None else judge.disagreement_with(done.served[0], done.trial)
             if fault:
                 raise WrongResult(fault)
-            if verdict.limit in ("", "server-limited"):
+            if self.times_mean_nothing and not done.trial["received"]:
+                raise WrongResult(f"none of the {done.trial['sent']} packets came back")
+            # A limit is a matter of time: on an emulated target a trial with right accounts is all that there is to find.
+            if verdict.limit in ("", "server-limited") or self.times_mean_nothing:
                 if load.kind not in _SEARCH_KINDS:
-                    self._count({**where, "event": "trial", "limit": verdict.limit, "received": done.trial["received"]})
+                    self._count({**where, "event": "trial", **told, "received": done.trial["received"]})
                 break
         return done, verdict.limit

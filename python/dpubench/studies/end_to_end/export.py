@@ -60,7 +60,7 @@ def record(point: PointSummary, _run: RunSummary) -> dict[str, Any]:
     row |= {"floor": floor.point if floor else ""} | _times("floor_latency", floor.latency if floor else None)
     row |= spread("floor_throughput_pps", floor.throughput_pps if floor else None)
     row |= {name: getattr(point, name) for name in ("duplicates", "reordered", "corrupted", "wrong", "flows_checked")}
-    row |= {"server_cpu_withheld": point.server_cpu_withheld, "failure": point.failure, "unavailable": point.unavailable}
+    row |= {"server_cpu_withheld": point.server_cpu_withheld, "verified": point.verified, "failure": point.failure, "unavailable": point.unavailable}
     for stage in point.stages:
         row |= spread(cost_of(stage.name).name, stage.ns_per_packet)
     return row

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dpubench.analysis.figures import of_point
-from dpubench.analysis.model import Figure, Interval, Quantity
+from dpubench.analysis.model import Figure, Interval, Origin, Quantity
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PLACES, Percentiles, PointSummary, RunSummary
 
@@ -59,10 +59,12 @@ def _of(point: PointSummary, run: RunSummary) -> Iterator[Figure]:
     }  # fmt: skip
     cpu = dict.fromkeys((q.name for q in RATES if q.name.startswith("server_")), point.server_cpu_withheld)
     latency = {f"latency_{name}_ns": why for name, why in point.latency_withheld.items()}
+    origin: Origin = "emulated" if run.times_mean_nothing else "measured"
+    without = run.label if run.times_mean_nothing else ""
     # A limit of the client or of stalls says nothing of the server, and neither do parts of a split that share CPUs.
     silent = "" if wording.why_empty(point) else wording.why_no_statement(point)
     yield from of_point(
-        run, point.id, parameters, values, origin="measured", target="+".join(filter(None, (point.server_target, point.device_target))),
+        run, point.id, parameters, values, origin=origin, target="+".join(filter(None, (point.server_target, point.device_target))),
         labels=[run.label, *point.labels, silent], warnings=[w.code for w in point.warnings], failure=point.failure,
-        unavailable=point.unavailable or point.left_out, why_none={name: why for name, why in (cpu | latency).items() if why},
+        unavailable=point.unavailable or point.left_out or without, why_none={name: why for name, why in (cpu | latency).items() if why},
     )  # fmt: skip

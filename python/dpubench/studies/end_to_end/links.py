@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dpubench import network
@@ -22,6 +22,8 @@ _SOCKET_PORT: Final = 7000
 KINDS: Final = (*_OF_A_FILE, *_OF_INTERFACES, "socket", "pci")
 #: Kinds that can reach another machine, if their addresses are given.
 REACHING: Final = ("pci", "socket", "af_packet", "af_xdp")
+#: Kinds that cross the virtual link of an emulated machine.
+_OF_TAPS: Final = ("socket", "af_packet")
 #: Prefixes of the arguments for one end in a plan's ``port_arguments``.
 SIDES: Final = ("server", "client")
 #: Kind of port that joins the two parts of a split.
@@ -58,16 +60,23 @@ def arguments_of(given: Mapping[str, str | Mapping[str, str]], *ends: str) -> di
     return {f"{side}_{name}": value for side in SIDES for layer in layers for name, value in given_for(side, layer).items()}
 
 
-def unavailable(kind: str, arguments: Mapping[str, str], key: str, *, elsewhere: str = "", max_frame: int = 0) -> str:
+def unavailable(
+    kind: str, arguments: Mapping[str, str], key: str, *, elsewhere: str = "", max_frame: int = 0, is_tap: bool = False
+) -> str:  # fmt: skip
     """Return why a link of ``kind`` cannot join a client and a server, with advice; empty if it can.
 
     Args:
         key: the key of a plan's arguments for such links, in advice
         elsewhere: why the link cannot be made here, in words that follow "a port of kind X"; empty if both of its ends are on this machine
         max_frame: bytes of the longest frame, with FCS
+        is_tap: whether a virtual link of an emulated machine joins client and server
     """
     if kind not in KINDS:
         return f"a port of kind {kind} does not join two programs: choose {', '.join(KINDS)}"
+    if is_tap and not any(given_for(side, arguments).get(word) for side in SIDES for word in _address_words(kind)):
+        return (
+            "" if kind in _OF_TAPS else f"a port of kind {kind} cannot reach an emulated machine: choose {' or '.join(_OF_TAPS)} (--set ports=KIND)"
+        )
     if elsewhere and kind not in REACHING:
         return f"a port of kind {kind} {elsewhere}: choose {', '.join(REACHING)} (--set ports=KIND)"
     lacking = [f"{side}_{word}" for side in SIDES for word in _address_words(kind) if not given_for(side, arguments).get(word)]
@@ -99,8 +108,14 @@ def _is_given(kind: str, arguments: Mapping[str, str]) -> bool:
 
 
 @contextlib.contextmanager
-def joined(kind: str, arguments: Mapping[str, str], max_frame: int) -> Iterator[Ends]:
+def joined(
+    kind: str, arguments: Mapping[str, str], max_frame: int, tap: network.TapLink | None = None, *, client_is_here: bool = True
+) -> Iterator[Ends]:  # fmt: skip
     """Make a link of ``kind`` for frames of up to ``max_frame`` bytes with FCS, and yield its ends. Its folder or namespaces go with the context.
+
+    Args:
+        tap: virtual link between this machine and an emulated one, where client and server are
+        client_is_here: whether the client is on this machine's end of it
 
     Raises:
         UserError: the link cannot be made here
@@ -111,6 +126,11 @@ def joined(kind: str, arguments: Mapping[str, str], max_frame: int) -> Iterator[
         with network.socket_folder() as folder:
             path = {"socket": str(folder / "link")}
             yield Ends(_port(kind, "server", server | path), _port(kind, "client", client | path))
+    elif tap is not None and not _is_given(kind, arguments):
+        near, far = _of_tap(kind, tap), _of_tap(kind, tap, is_far=True)
+        at_server, at_client = (far, near) if client_is_here else (near, far)
+        ends = Ends(_port(kind, "server", server | at_server), _port(kind, "client", client | at_client))
+        yield replace(ends, client_prefix=tap.here.prefix) if client_is_here else replace(ends, server_prefix=tap.here.prefix)
     elif kind == "pci" or _is_given(kind, arguments):
         yield Ends(_port(kind, "server", server), _port(kind, "client", client))
     elif kind in _OF_INTERFACES:
@@ -129,6 +149,14 @@ def joined(kind: str, arguments: Mapping[str, str], max_frame: int) -> Iterator[
                 _port(kind, "server", server | {"local": here, "peer": there}), _port(kind, "client", client | {"local": there, "peer": here}),
                 pair.server.prefix, pair.client.prefix, pair.server, pair.client,
             )  # fmt: skip
+
+
+def _of_tap(kind: str, tap: network.TapLink, *, is_far: bool = False) -> dict[str, str]:
+    """Return a port's arguments for one end of a virtual link of an emulated machine: this machine's, or the far one."""
+    if kind == "af_packet":
+        return {"interface": tap.there_interface if is_far else tap.here.interface}
+    here, there = f"{tap.here.address}:{_SOCKET_PORT}", f"{tap.there_address}:{_SOCKET_PORT}"
+    return {"local": there, "peer": here} if is_far else {"local": here, "peer": there}
 
 
 @contextlib.contextmanager

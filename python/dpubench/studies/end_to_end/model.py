@@ -187,6 +187,7 @@ class PointSummary:
     labels: list[str] = field(default_factory=list)  #: labels that stand beside every figure: see above
     failure: str = ""  #: why the point failed
     unavailable: str = ""  #: why the point cannot run here
+    verified: str = ""  #: what was right at a point of an emulated target, in words; it has no figures, since its times mean nothing
     warnings: list[Warning_] = field(default_factory=list)
     round_pps: list[float] = field(default_factory=list)  #: throughput of each round, in round order
     round_p50_ns: list[float] = field(default_factory=list)
@@ -203,6 +204,7 @@ class RunSummary(AnalysedRun):
     labels: list[str]  #: labels that every point has
     rounds: int
     trials: int
+    times_mean_nothing: bool = False  #: whether the run only tells right answers from wrong ones; it then has no time or rate
     ceilings: list[CeilingSummary] = field(default_factory=list)
     tried: dict[str, int] = field(default_factory=dict)  #: trials of all rounds by their :data:`Limit`; a search's trials count once, not per goal
     tried_again: int = 0

@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpubench import targets
+from dpubench import network, targets
 from dpubench.errors import PlanError, Problem, UserError
 from dpubench.plans.load import Where
 from dpubench.studies.end_to_end.plan import LOCAL, Plan
-from dpubench.targets import Target
+from dpubench.targets import Target, vm
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,16 @@ class Places:
         if placement == "split":
             return [self.server, self.device]
         return [self.device if placement == "all-device" else self.server]
+
+    @property
+    def emulated(self) -> Target | None:
+        """Return a target whose times mean nothing; None if all have some."""
+        return next((target for target in (self.server, self.client, self.device) if target.times_mean_nothing), None)
+
+    def tap(self, placement: str) -> network.TapLink | None:
+        """Return the virtual link between client and first server, if one of them is an emulated machine and the other this machine."""
+        machine = vm.between(self.client, self.of_servers(placement)[0])
+        return machine.link if machine is not None else None
 
     def programs_on(self, target: Target, placements: list[str]) -> int:
         """Return how many programs are on the machine of ``target`` at a time, at most."""
@@ -60,6 +70,10 @@ def opened(plan: Plan, where: Where, until: contextlib.ExitStack) -> list[Places
         places.append(Places(client, server, named(plan.device)))
     if problems := list(dict.fromkeys(_problems(plan, places, where))):
         raise PlanError(where.source, problems)
+    for place in places:
+        for server in (server for placement in plan.placements for server in place.of_servers(placement)[:1]):
+            if (machine := vm.between(place.client, server)) is not None:
+                machine.join(mtu=network.LARGE_MTU)
     for target in dict.fromkeys(t for place in places for t in (place.server, place.client, place.device)):
         if reason := target.unavailable():
             raise UserError(f"target {target.name}: {reason}")
@@ -74,8 +88,9 @@ def opened(plan: Plan, where: Where, until: contextlib.ExitStack) -> list[Places
 def _problems(plan: Plan, places: list[Places], where: Where) -> Iterator[Problem]:
     for place in places:
         for target, key in ((place.server, "target"), (place.client, "client"), (place.device, "device")):
-            if target.times_mean_nothing:
-                yield where.problem(f"{target.name} is {target.label}: choose a target that packets can be sent through", key)
+            if target.times_mean_nothing and target.is_here:
+                text = f"{target.name} is an emulated processor, and no packets reach it: choose vm:aarch64, a whole machine"
+                yield where.problem(text, key)
         if "all-device" in plan.placements and len(places) == 1 and place.device.name == place.server.name:
             yield where.problem("all-device needs a device that is not the host: --set device=TARGET (`dpubench list targets`)", "placements")
     if "all-device" in plan.placements and len(places) > 1:

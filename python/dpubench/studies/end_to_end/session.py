@@ -154,7 +154,7 @@ class Session:
     def _start(self) -> None:
         configuration, plan = self.configuration, self.plan
         arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), link_end(configuration.placement), plan.target[0])
-        ends = self._stack.enter_context(links.joined(configuration.port, arguments, self.max_frame))
+        ends = self._stack.enter_context(self._link(arguments))
         self.ends = ends
         cpu, server_cpus, self._shares_cpus = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus
@@ -171,6 +171,11 @@ class Session:
                 self._receive_work = [network.move_receive_work(side, at) for side, at in places]
             except EnvironmentFault as fault:
                 self._no_receive_work = str(fault)
+
+    def _link(self, arguments: Mapping[str, str]) -> contextlib.AbstractContextManager[links.Ends]:
+        placement = self.configuration.placement
+        tap = self.setting.places.tap(placement)
+        return links.joined(self.configuration.port, arguments, self.max_frame, tap, client_is_here=self.setting.client.is_here)
 
     def _start_anew_if_a_link_went_down(self) -> None:
         """Start link and programs anew if an interface of the link went down.

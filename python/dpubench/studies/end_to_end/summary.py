@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from dpubench.analysis import statistics
-from dpubench.analysis.model import Interval, head_of
+from dpubench.analysis.model import Interval, head_of, is_emulated, mapping
 from dpubench.analysis.warnings import of_the_run
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies.end_to_end import convergence, lag, server_cpu, trials
@@ -67,6 +67,9 @@ def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
         rows[row["configuration"]].append(row)
     state = {p["id"]: p for p in record["points"]}
     head = head_of(record, path)
+    emulated = is_emulated(mapping(record, "target_info"))
+    if emulated:
+        head["warnings"] = [w for w in head["warnings"] if not w.point]  # the others weaken figures, and there are none
     points = []
     for entry in record["configurations"]:
         configuration = Configuration.from_record(entry)
@@ -75,7 +78,10 @@ def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
             found = state.get(point.id, {})
             point.failure, point.unavailable, point.left_out = (found.get(why, "") for why in ("failure", "unavailable", "left_out"))
             point.warnings = [w for w in head["warnings"] if w.point == point.id]
-            _measured(point, _of_load(rows[configuration.id], load), plan, entry)
+            if emulated:
+                _verified(point, [r for r in rows[configuration.id] if r["load"] == load.name])
+            else:
+                _measured(point, _of_load(rows[configuration.id], load), plan, entry)
             point.not_converged = convergence.not_converged(point, plan.precision)
             points.append(point)
     _set_floors(points)
@@ -84,6 +90,7 @@ def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
     tried = [r for found in rows.values() for r in found if r["event"] == trials.TRIAL]
     return RunSummary(
         **head, summary=plan.summary, workloads=dict(record["workloads"]), ports=dict(record["ports"]), points=points, labels=common,
+        times_mean_nothing=emulated,
         rounds=len(record["rounds"]), trials=len(tried), ceilings=[_ceiling(Ceiling.from_record(c)) for c in record.get("ceilings", [])],
         tried=_by_limit(tried), tried_again=_tried_again(tried),
     )  # fmt: skip
@@ -169,6 +176,14 @@ def traffic_words(plan: Plan, frame: str) -> dict[str, str]:
 
 
 # --------------------------------------------------------------------------- measurements
+
+
+def _verified(point: PointSummary, tried: Sequence[Row]) -> None:
+    """Tell what was right at a point of an emulated target, from its trials. A run fails a point with a wrong answer or account."""
+    point.trials = len(tried)
+    if tried and not point.failure:
+        sent, received = (sum(int(row[name]) for row in tried) for name in ("sent", "received"))
+        point.verified = f"works: {received:,} of {sent:,} packets came back, and all that did are right"
 
 
 def _measured(point: PointSummary, rows: Sequence[Row], plan: Plan, entry: Mapping[str, Any]) -> None:

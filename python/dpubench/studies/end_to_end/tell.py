@@ -17,6 +17,13 @@ FAILURE_LINES: Final = 8
 
 def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
     """Return at most :data:`SUMMARY_LINES` lines, unless failures need more."""
+    if run.times_mean_nothing:
+        return [
+            f"{path.name}{'' if run.target == 'local' else f' on {run.target}'}: {wording.verified_text(run)}",
+            *failure_lines(record["failures"][:2], FAILURE_LINES, path),
+            *(f"{point.id}: {point.verified}" for point in [p for p in run.points if p.verified][:SUMMARY_LINES]),
+            *tail_lines(path, report, len(run.left_out)),
+        ]
     measured = [p for p in run.points if p.throughput_pps is not None]
     silent = sum(not wording.says_of_the_server(p) for p in run.points)
     unsure = sum(not p.converged for p in measured)

@@ -18,6 +18,8 @@ _COLUMNS = (
     ("p50 us (lag)", True), ("p99 us (lag)", True), ("p99.9 us (lag)", True), ("max us (lag)", True), ("behind p99.9", True), ("trials", True),
     ("remarks", False),
 )  # fmt: skip
+#: Columns that say which point it is.
+_NAMED = 6
 
 
 def show(runs: Sequence[RunSummary]) -> str:
@@ -36,7 +38,11 @@ def _shown(run: RunSummary) -> list[str]:
     lines += [f"the client's ceiling: {wording.ceiling_text(c)}" for c in run.ceilings]
     if run.points:
         rows = [_row(point, run) for point in _grouped(run.points) if not point.left_out]
-        lines += ["", table([name for name, _ in _COLUMNS], rows, [right for _, right in _COLUMNS]), "", *_notes(run)]
+        columns: Sequence[tuple[str, bool]] = _COLUMNS
+        notes = ["", *_notes(run)]
+        if run.times_mean_nothing:  # without the columns of figures
+            columns, rows, notes = (*_COLUMNS[:_NAMED], _COLUMNS[-1]), [(*row[:_NAMED], row[-1]) for row in rows], []
+        lines += ["", table([name for name, _ in columns], rows, [right for _, right in columns]), *notes]
     return [
         *lines,
         *tables.troubles(run, _all_warnings(run)),
@@ -49,6 +55,8 @@ def _all_warnings(run: RunSummary) -> list[Warning_]:
 
 
 def _counts(run: RunSummary) -> str:
+    if run.times_mean_nothing:
+        return wording.verified_text(run)
     measured = [p for p in run.points if not wording.why_empty(p)]
     if not measured:
         return "nothing was measured"

@@ -15,12 +15,12 @@ _OF_CONFIGURATION: Final = ("frame", "port", "placement", "workload")
 
 
 def trials(runs: Sequence[KeptRun], reading: Reading) -> pa.Table:
-    """Return every trial of ``runs``, with the properties of its configuration.
+    """Return every trial of ``runs``, with the properties of its configuration. Times of emulated targets mean nothing, so these have none.
 
     Trials that searched for the client's ceiling have the event ``calibration``.
     """
     tables = [rows.schema().empty_table().add_column(0, "run", pa.array([], pa.string()))]
-    for run in runs:
+    for run in (run for run in runs if not run.emulated):
         with reading():
             tables.append(_of(run))
     return pa.concat_tables(tables, promote_options="default")

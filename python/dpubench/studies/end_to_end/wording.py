@@ -8,7 +8,7 @@ from typing import Final
 
 from dpubench.analysis.digits import percent, significant
 from dpubench.analysis.model import Interval
-from dpubench.studies.end_to_end.model import PLACES, RULE_OF_THREE, SHARED_CPUS, CeilingSummary, PointSummary, Required
+from dpubench.studies.end_to_end.model import PLACES, RULE_OF_THREE, SHARED_CPUS, CeilingSummary, PointSummary, Required, RunSummary
 
 PLACE_WORDS: Final = {
     "client_transmit": "client transmit",
@@ -69,6 +69,8 @@ def why_empty(point: PointSummary) -> str:
     """Return why a point has no throughput; empty if it has one."""
     if point.throughput_pps is not None and math.isfinite(point.throughput_pps.value):
         return ""
+    if point.verified:
+        return point.verified
     if point.failure:
         return f"failed: {point.failure}"
     if point.unavailable:
@@ -80,8 +82,16 @@ def why_empty(point: PointSummary) -> str:
     return "no valid trial" if point.trials else "not measured: the run ended before its turn"
 
 
+def verified_text(run: RunSummary) -> str:
+    """Return how many points of an emulated target are right."""
+    work = sum(bool(point.verified) for point in run.points)
+    return f"{len(run.points)} points, {work} verified; {run.label}, so that no time or rate is shown"
+
+
 def why_no_statement(point: PointSummary) -> str:
     """Return why a point's figures are no statement on the server; empty if they are one."""
+    if point.verified:
+        return "times of an emulated target mean nothing"
     if why := why_empty(point):
         return why
     if not says_of_the_server(point):

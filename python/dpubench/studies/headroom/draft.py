@@ -23,7 +23,7 @@ from dpubench.studies.headroom.rounds import SamplesWriter
 from dpubench.studies.headroom.session import Setting, device_cpus, ends_cpus
 from dpubench.studies.measured.draft import MeasuredDraft
 from dpubench.studies.measured.model import Point
-from dpubench.targets import Target
+from dpubench.targets import Target, vm
 from dpubench.workers.ask import ask
 from dpubench.workers.checks import parse_headroom_event
 from dpubench.workers.process import StopRequest, WorkerFault
@@ -45,7 +45,9 @@ class Draft(MeasuredDraft):
 
         ``operators`` are those to set against what is left, as ``run.json`` keeps them; empty: none.
         """
-        super().__init__(plan, TargetInfo(place.name, place.spec, place.label, place.times_mean_nothing), hello, found, model.QUANTITIES)
+        emulated = next((target for target in (place, peer) if target is not None and target.times_mean_nothing), None)
+        label = emulated.label if emulated is not None else place.label
+        super().__init__(plan, TargetInfo(place.name, place.spec, label, emulated is not None), hello, found, model.QUANTITIES)
         self._place, self._peer, self._operators = place, peer, operators
 
     @property
@@ -89,37 +91,48 @@ class Draft(MeasuredDraft):
 
 def drafts(plan: Plan, where: Where, request: Request, opened: contextlib.ExitStack) -> list[session.Draft]:
     """Return what ``plan`` comes to on each of its targets. They stay open until ``opened`` closes. @raises UserError"""
-    peer = _peer(plan, where, opened)
+    places, peer = _opened(plan, where, opened)
     found: list[session.Draft] = []
-    for index, name in enumerate(plan.target):
-        place = _opened(name, where, ("target", index), opened)
+    for name, place in zip(plan.target, places, strict=True):
         hello = _hello(place)
         operators: dict[str, Any] = {}
         if plan.operators:
             run, able = fitting.candidates(plan.operators, request.results, name, hello["machine"])
             operators = {"run": run, "candidates": [one.record() for one in able]}
-        found.append(Draft(plan, place, peer, hello, points.points(plan, place, plan.peer, hello["catalog"]), operators))
+        found.append(Draft(plan, place, _apart(place, peer), hello, points.points(plan, place, _apart(place, peer), hello["catalog"]), operators))
     return found
 
 
 def draft_again(plan: Plan, where: Where, record: Mapping[str, Any], request: Request, opened: contextlib.ExitStack) -> Draft:
     """Return what is needed to continue the run of ``record``. Its target stays open until ``opened`` closes. @raises UserError"""
-    place = _opened(record["target"], where, ("target",), opened)
-    return Draft(plan, place, _peer(plan, where, opened), _hello(place), [], record["operators"])
+    (place,), peer = _opened(plan.model_copy(update={"target": [record["target"]]}), where, opened)
+    return Draft(plan, place, _apart(place, peer), _hello(place), [], record["operators"])
 
 
-def _peer(plan: Plan, where: Where, opened: contextlib.ExitStack) -> Target | None:
-    return _opened(plan.peer, where, ("peer",), opened) if plan.peer else None
+def _apart(place: Target, peer: Target | None) -> Target | None:
+    """Return the target of the sink if it is another one than ``place``."""
+    return None if peer is place else peer
 
 
-def _opened(name: str, where: Where, path: tuple[str | int, ...], opened: contextlib.ExitStack) -> Target:
-    try:
-        target = targets.find(name)
-    except UserError as error:
-        raise PlanError(where.source, [where.problem(str(error), *path)]) from None
-    target.open()
-    opened.callback(target.close)
-    return target
+def _opened(plan: Plan, where: Where, opened: contextlib.ExitStack) -> tuple[list[Target], Target | None]:
+    """Return the targets of ``plan`` and that of its sink, open until ``opened`` closes. @raises UserError, PlanError"""
+    found: dict[str, Target] = {}
+
+    def named(name: str, *path: str | int) -> Target:
+        try:
+            return found[name] if name in found else found.setdefault(name, targets.find(name))
+        except UserError as error:
+            raise PlanError(where.source, [where.problem(str(error), *path)]) from None
+
+    places = [named(name, "target", index) for index, name in enumerate(plan.target)]
+    peer = named(plan.peer, "peer") if plan.peer else None
+    for place in places:
+        if peer is not None and (machine := vm.between(place, peer)) is not None:
+            machine.join(mtu=network.LARGE_MTU)
+    for target in found.values():
+        opened.callback(target.close)
+        target.open()
+    return places, peer
 
 
 def _hello(target: Target) -> dict[str, Any]:

@@ -83,8 +83,16 @@ def _given(backend: str, given: Mapping[str, str]) -> bool:
     return backend != "null" and any(word in given for word in words)
 
 
-def unavailable(backend: str, given: Mapping[str, str], size: int, *, is_here: bool, peer: str = "") -> str:
-    """Return why packets of ``size`` bytes cannot be sent by ``backend`` on a target (``is_here``: this machine), with advice; empty if they can."""
+def unavailable(
+    backend: str, given: Mapping[str, str], size: int, *, is_here: bool, peer: str = "", tap: network.TapLink | None = None
+) -> str:  # fmt: skip
+    """Return why packets of ``size`` bytes cannot be sent by ``backend`` on a target, with advice; empty if they can.
+
+    Args:
+        is_here: whether the target is this machine
+        peer: target of the sink, if it is another one
+        tap: virtual link between the two, of which one is this machine
+    """
     if backend not in NAMES:
         return f"there is no back-end '{backend}'{nearest(backend, NAMES)}"
     if backend not in SEPARATED:
@@ -98,8 +106,10 @@ def unavailable(backend: str, given: Mapping[str, str], size: int, *, is_here: b
     if _given(backend, given):
         lacking = next((word for word in ("local", "peer") if backend in _SOCKETS and word not in given), "")
         return f"the address '{lacking}' is missing: --set arguments.{backend}.{lacking}=ADDRESS:PORT" if lacking else ""
-    if backend == "memif" and not is_here:
-        return "on another machine memif needs the path of its socket there: --set arguments.memif.socket=/run/headroom.sock"
+    if peer and backend not in _BLIND and not (tap and backend in _SOCKETS):
+        if backend in _SOCKETS:
+            return f"a sink on {peer} needs addresses: --set arguments.{backend}.local=ADDRESS:PORT, and .peer={peer}'s ADDRESS:PORT"
+        return f"no link by {backend} to a sink on {peer} is made: give the way out (--set arguments.{backend}.KEY=VALUE), or choose udp"
     if backend in ("af_packet", "af_xdp", PKTGEN):
         if not is_here:
             return f"on another machine {backend} needs an interface: --set arguments.{backend}.interface=NAME"
@@ -108,8 +118,15 @@ def unavailable(backend: str, given: Mapping[str, str], size: int, *, is_here: b
 
 
 @contextlib.contextmanager
-def joined(backend: str, given: Mapping[str, str], max_packet: int, threads: int, *, is_here: bool, peer: str = "") -> Iterator[Ends]:
+def joined(
+    backend: str, given: Mapping[str, str], max_packet: int, threads: int, *, is_here: bool, peer: str = "", tap: network.TapLink | None = None,
+    folder: str = "",
+) -> Iterator[Ends]:  # fmt: skip
     """Make a link for packets of up to ``max_packet`` bytes and ``threads`` queues; yield its ends. What it made goes with the context.
+
+    Args:
+        is_here, peer, tap: see :func:`unavailable`
+        folder: of the target's own files, for a socket there if it is another machine
 
     Raises:
         UserError: the link cannot be made here
@@ -124,9 +141,19 @@ def joined(backend: str, given: Mapping[str, str], max_packet: int, threads: int
         if backend in _SOCKETS and "sink_local" not in given:
             far["local"] = given["peer"]
         yield Ends(_end(backend, "client", own), None if blind else _end(backend, "server", far), "given")
+    elif backend == "memif" and not is_here:
+        # One name for all runs: the program there replaces the socket of one that was killed, and refuses one in use.
+        path = {**given, "socket": f"{folder}/headroom.sock"}
+        yield Ends(_end(backend, "client", path), _end(backend, "server", path), "virtual link: shared memory")
+    elif tap is not None and backend in _SOCKETS:
+        here, there = tap.here.address, tap.there_address
+        how = "virtual link: tap between this machine and an emulated one"
+        ends = _sockets(backend, given, *((here, there) if is_here else (there, here)), how)
+        prefix = tap.here.prefix
+        yield replace(ends, sender_prefix=prefix) if is_here else replace(ends, sink_prefix=prefix)
     elif backend == "memif":
-        with network.socket_folder() as folder:
-            path = {**given, "socket": str(folder / "link")}
+        with network.socket_folder() as sockets:
+            path = {**given, "socket": str(sockets / "link")}
             yield Ends(_end(backend, "client", path), _end(backend, "server", path), "virtual link: shared memory")
     elif backend in _SOCKETS and (not is_here or network.unavailable()):
         yield _sockets(backend, given, "127.0.0.1", "127.0.0.1", "virtual link: loopback")

@@ -7,18 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dpubench.studies.headroom import links
 from dpubench.studies.headroom.plan import Placement, Plan, packet_text
 from dpubench.studies.measured.model import Point
-from dpubench.targets import Target
+from dpubench.targets import Target, vm
 
 #: Packets up to this size share a session. Larger ones have their own, for their buffers lie further apart.
 ORDINARY_PACKET = 1514
 
 
-def points(plan: Plan, target: Target, peer: str, catalog: Mapping[str, object]) -> list[Point]:
-    """Return the points of ``plan`` on ``target``. ``catalog`` is what the program can do there (``hello.catalog``)."""
+def points(plan: Plan, target: Target, peer: Target | None, catalog: Mapping[str, object]) -> list[Point]:
+    """Return the points of ``plan`` on ``target``, with the sink on ``peer`` if it is another one. Both are open.
+
+    ``catalog`` is what the program can do there (``hello.catalog``).
+    """
     return list(_points(plan, target, peer, catalog))
 
 
-def _points(plan: Plan, target: Target, peer: str, catalog: Mapping[str, object]) -> Iterator[Point]:
+def _points(plan: Plan, target: Target, peer: Target | None, catalog: Mapping[str, object]) -> Iterator[Point]:
     for placement, backend in _placed(plan):
         for size in plan.sizes:
             why = _unavailable(plan, target, peer, catalog, placement, backend, size)
@@ -69,17 +72,12 @@ def largest_packet(sizes: Sequence[int], size: int) -> int:
 
 
 def _unavailable(
-    plan: Plan, target: Target, peer: str, catalog: Mapping[str, object], placement: Placement, backend: str, size: int
+    plan: Plan, target: Target, peer: Target | None, catalog: Mapping[str, object], placement: Placement, backend: str, size: int
 ) -> str:  # fmt: skip
     """Return why packets of ``size`` bytes cannot be sent by ``backend`` on ``target``, or cross it; empty if they can."""
-    if target.times_mean_nothing:
-        return f"target {target.name} is emulated: times there mean nothing"
-    given = plan.arguments.get(backend, {})
-    if placement == "embedded":
-        reason = links.unavailable_embedded(backend, given, size, is_here=target.is_here, cpus=len(target.cpus()), peer=peer)
-    else:
-        reason = links.unavailable(backend, given, size, is_here=target.is_here, peer=peer)
-    if reason:
+    if target.is_here and target.times_mean_nothing:
+        return f"target {target.name} is an emulated processor without a kernel of its own: choose vm:aarch64, a whole machine"
+    if reason := _no_link(plan.arguments.get(backend, {}), target, peer, placement, backend, size):
         return reason
     kind, name = ("ports", links.kind_of_port(backend)) if links.kind_of_port(backend) else ("backends", links.program_backend(backend))
     found = catalog.get(kind)
@@ -89,3 +87,12 @@ def _unavailable(
     if not entry["available"]:
         return str(entry["reason"]) + (f"; {entry['remedy']}" if entry["remedy"] else "")
     return ""
+
+
+def _no_link(given: Mapping[str, str], target: Target, peer: Target | None, placement: Placement, backend: str, size: int) -> str:
+    name = "" if peer is None else peer.name
+    if placement == "embedded":
+        return links.unavailable_embedded(backend, given, size, is_here=target.is_here, cpus=len(target.cpus()), peer=name)
+    machine = vm.between(target, peer) if peer is not None else None
+    tap = machine.link if machine is not None else None
+    return links.unavailable(backend, given, size, is_here=target.is_here, peer=name, tap=tap)

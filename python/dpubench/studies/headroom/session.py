@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from dpubench import network, programs, schemas
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
@@ -17,7 +17,7 @@ from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
 from dpubench.studies.headroom import links
 from dpubench.studies.headroom.plan import Placement
-from dpubench.targets import Target
+from dpubench.targets import Target, vm
 from dpubench.workers.checks import parse_headroom_event
 from dpubench.workers.process import StopRequest, Worker, WorkerFault
 
@@ -27,6 +27,8 @@ _SESSION_S: Final = 3600.0
 #: Bytes of a buffer beside its packet, and buffers of a pool (native/headroom/port.cpp), for the memory that a job asks for.
 _BUFFER_EXTRA, _POOL_PACKETS, _MOST_ROUNDED = 640, 8192, 1024
 _LEAST_MB: Final = 256
+#: Trials in a row that may pass before a thread gets its CPU at all, as on a busy machine where it shares one with the sink.
+_IDLE_ATTEMPTS: Final = 5
 
 
 class SessionFault(Exception):
@@ -64,6 +66,12 @@ class Setting:
     def ends_cpus(self) -> tuple[list[int], list[int]]:
         """Return the CPUs of sender and sink in embedded placement."""
         return ends_cpus(self.sender, self.peer)
+
+    @property
+    def tap(self) -> network.TapLink | None:
+        """Return the virtual link between sender and sink, if one of them is an emulated machine and the other this one."""
+        machine = vm.between(self.sender, self.peer) if self.peer is not None else None
+        return machine.link if machine is not None else None
 
     def is_blind(self, backend: str) -> bool:
         return links.is_blind(backend, self.given(backend), "" if self.peer is None else self.peer.name)
@@ -194,6 +202,9 @@ class Trial:
         return used / (self.spec.threads * float(self.sent["elapsed_ns"])) if used else 1.0
 
 
+TrialT = TypeVar("TrialT", bound=Trial)
+
+
 class Session:
     """A sender and its sink. As a context manager it ends and removes at its exit all that it started and made."""
 
@@ -231,7 +242,14 @@ class Session:
             with setting.stop.at_once():
                 ends = self._stack.enter_context(
                     links.joined(
-                        self.backend, given, self.max_packet, self.threads, is_here=setting.sender.is_here, peer="" if peer is None else peer.name
+                        self.backend,
+                        given,
+                        self.max_packet,
+                        self.threads,
+                        is_here=setting.sender.is_here,
+                        peer="" if peer is None else peer.name,
+                        tap=setting.tap,
+                        folder=setting.sender.cache_directory(),
                     )
                 )
         except Interrupted:
@@ -294,6 +312,17 @@ class Session:
             SessionFault: a program failed, or packets arrived that were not sent; the session cannot be used any more.
             Interrupted: a stop was asked for.
         """
+        return self._that_ran(lambda: self._trial(spec))
+
+    def _that_ran(self, carried_out: Callable[[], TrialT]) -> TrialT:
+        """Return the first of some trials whose sending threads got their CPUs. @raises SessionFault"""
+        for _ in range(_IDLE_ATTEMPTS):
+            found = carried_out()
+            if found.sent["elapsed_ns"] > 0:
+                return found
+        raise SessionFault("sender", "trial", f"its threads got no CPU in {_IDLE_ATTEMPTS} trials: end other work there, or raise trial in the plan")
+
+    def _trial(self, spec: Spec) -> Trial:
         self._count()
         if "sink" in self._workers:
             self._ask("sink", {"begin": self.number}, "begun")

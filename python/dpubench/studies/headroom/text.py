@@ -142,6 +142,6 @@ def _validated(point: PointSummary, fit: model.Fit) -> str:
 
 def summary_lines(run: RunSummary, room: int) -> list[str]:
     """Return the measured points as a table of at most ``room`` lines, for the end of a run."""
-    measured = [point for point in run.points if point.figures]
+    measured = [point for point in run.points if point.figures or point.verified]
     more = [f"... and {count(len(measured) - room, 'more point')}"] if len(measured) > room else []
     return [*(points_table(run, measured[:room]).splitlines() if measured else []), *more]

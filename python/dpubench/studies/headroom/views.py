@@ -12,12 +12,15 @@ if TYPE_CHECKING:
 
 
 def samples(runs: Sequence[KeptRun], reading: Reading) -> Any:
-    """Return the samples of ``runs``: run, round, point, delay_ns, gbps, reference_gbps, burst_ns, left_ns, period_ns, lost."""
+    """Return the samples of ``runs``: run, round, point, delay_ns, gbps, reference_gbps, burst_ns, left_ns, period_ns, lost.
+
+    Samples on emulated targets are not among them: their times mean nothing.
+    """
     import pyarrow as pa
 
     names = ["round", "point", "delay_ns", "reference_gbps", "burst_ns", "left_ns", "period_ns", "lost"]
     rows = []
-    for kept in runs:
+    for kept in (run for run in runs if not run.emulated):
         with reading():
             rows += [{"run": kept.name, **{name: row[name] for name in names}, "gbps": row["value"]} for row in rounds.samples(kept.path)]
     columns = [pa.field("run", pa.string()), *(rounds.schema().field(name) for name in names), pa.field("gbps", pa.float64())]

@@ -15,7 +15,7 @@ from dpubench.plans.load import Where
 from dpubench.remote import destination
 from dpubench.studies.link import protections
 from dpubench.studies.link.plan import Plan
-from dpubench.targets import Target
+from dpubench.targets import Target, vm
 from dpubench.targets.local import LocalProcess, LocalTarget
 from dpubench.targets.vm import VmTarget
 from dpubench.workers import tool
@@ -77,13 +77,14 @@ def joined(plan: Plan, where: Where, opened: contextlib.ExitStack) -> Ends:
     if len(found) == 1 and not found[0].is_here:
         text = f"a link has two ends: name a second target, such as local ({found[0].name} cannot get a virtual link from here)"
         raise PlanError(where.source, [where.problem(text, "target")])
-    _join_emulated(found)
+    _join_emulated(plan, found)
     for target in found:
         if target.is_here and target.times_mean_nothing:
             raise PlanError(where.source, [where.problem(f"{target.name} is an emulated processor without a network of its own", "target")])
         if reason := target.unavailable():
             raise UserError(f"target {target.name}: {reason}")
         opened.callback(target.close)
+        tool.expected(target)
         target.open()
     if len(found) > 1:
         return _between_machines(plan, where, found)
@@ -110,13 +111,13 @@ def _on_one_machine(plan: Plan, where: Where, target: Target) -> Iterator[Ends]:
         yield Ends(ends, "veth", VIRTUAL)
 
 
-def _join_emulated(found: Sequence[Target]) -> None:
+def _join_emulated(plan: Plan, found: Sequence[Target]) -> None:
     """Ask an emulated machine among the targets for a link to this machine, for ssh is its only other network. @raises UserError"""
     for target in found:
         if isinstance(target, VmTarget):
-            if len(found) != 2 or not any(other.is_here and not other.times_mean_nothing for other in found):
+            if len(found) != 2 or vm.between(*found) is None:
                 raise UserError(f"target {target.name}: its link leads to this machine alone: name it and local, and no other target")
-            target.join()
+            target.join(mtu=plan.mtu)
 
 
 def _between_machines(plan: Plan, where: Where, found: Sequence[Target]) -> Ends:
@@ -125,7 +126,7 @@ def _between_machines(plan: Plan, where: Where, found: Sequence[Target]) -> Ends
     addresses = dict(plan.addresses)
     if (machine := next((target for target in found if isinstance(target, VmTarget)), None)) is not None:
         here = machine.link.here
-        addresses = {t.name: machine.link.there.partition("/")[0] if t is machine else here.address for t in found} | addresses
+        addresses = {t.name: machine.link.there_address if t is machine else here.address for t in found} | addresses
         # The link ends in a namespace of this machine.
         found = [t if t is machine else _Inside(t.name, t.spec, here.prefix) for t in found]
     for target in found:
@@ -173,6 +174,7 @@ def facts(ends: Ends) -> list[dict[str, Any]]:
     return [
         {
             "name": end.name, "target": end.target.name, "address": end.address, "machine": dict(end.present.hello["machine"]),
+            "build": dict(end.present.hello["build"]),
             "tools": {name: found.version for name, found in end.present.tools.items() if found.path},
         }
         for end in ends.ends

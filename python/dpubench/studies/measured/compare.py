@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dpubench.analysis import statistics
 from dpubench.analysis.model import Comparison, Quantity
@@ -30,12 +31,14 @@ def _title(old: RunSummary, new: RunSummary) -> str:
 def compare(old: RunSummary, new: RunSummary, effect: float) -> list[Comparison]:
     """Return a row for every figure of ``old`` and its partner in ``new``. A ratio above one is a gain, whatever the quantity."""
     partners = {p.id: p for p in new.points}
+    emulated = next((f"{run.target} is {run.label}" for run in (old, new) if run.origin == "emulated"), "")
     rows: list[Comparison | Tested] = []
     for point in old.points:
         partner = partners.pop(point.id, None)
         had = [quantity for quantity in old.quantities if any(quantity.name in p.figures for p in (point, partner) if p)]
         for quantity in had or old.quantities[:1]:
-            rows.append(_row(point, partner, quantity, len(old.quantities) > 1))
+            row = _row(point, partner, quantity, len(old.quantities) > 1)
+            rows.append(replace(row, reason=emulated) if emulated and partner is not None and isinstance(row, Comparison) else row)
     rows += [Comparison(p.id, None, p.id, None, "not comparable", None, "this point is not in the old run") for p in partners.values()]
     return judged(rows, effect)
 

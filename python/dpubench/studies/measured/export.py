@@ -22,7 +22,8 @@ def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
         row |= spread(f"{quantity.name}", point.figures.get(quantity.name))
     return row | {
         "rounds": max(map(len, point.rounds.values()), default=0), "converged": point.converged, "precision": number(point.precision),
-        "warnings": " ".join(sorted({w.code for w in point.warnings})), "unavailable": point.unavailable, "failure": point.failure,
+        "verified": point.verified, "warnings": " ".join(sorted({w.code for w in point.warnings})), "unavailable": point.unavailable,
+        "failure": point.failure,
     }  # fmt: skip
 
 

@@ -32,6 +32,7 @@ class PointSummary:
     precision: float = float("nan")  #: relative half width of the first of its quantities
     failure: str = ""
     unavailable: str = ""
+    verified: str = ""  #: what was right at a point of an emulated target, in words; it has no figures, since its times mean nothing
     warnings: list[Warning_] = field(default_factory=list)
 
 

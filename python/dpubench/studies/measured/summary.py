@@ -8,6 +8,7 @@ from typing import Any
 
 from dpubench.analysis import statistics, warnings
 from dpubench.analysis.model import Origin, Quantity, Warning_, head_of, is_emulated, mapping
+from dpubench.analysis.tables import count
 from dpubench.storage.runs import DamagedRunError, RunDirectory
 from dpubench.studies.measured import rounds
 from dpubench.studies.measured.model import PointSummary, RunSummary
@@ -22,21 +23,35 @@ def summaries(path: Path) -> list[RunSummary]:
 def _summary(run: RunDirectory) -> RunSummary:
     record = run.record()
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    worked: dict[str, set[int]] = defaultdict(set)  #: point -> rounds with figures of it
     for row in rounds.read(run.path):
+        worked[row["point"]].add(row["round"])
         values[row["point"]][row["quantity"]].append(row["value"])
     try:
         quantities = [Quantity(**entry) for entry in record["quantities"]]
         head = head_of(record, run.path)
-        points = [_point(entry, values[entry["id"]], quantities, head["precision_target"]) for entry in record["points"]]
+        origin: Origin = "emulated" if is_emulated(mapping(record, "target_info")) else record.get("origin", "measured")
+        if origin == "emulated":
+            points = [_verified(entry, len(worked[entry["id"]])) for entry in record["points"]]
+            head["warnings"] = [w for w in head["warnings"] if not w.point]  # the others weaken figures, and there are none
+        else:
+            points = [_point(entry, values[entry["id"]], quantities, head["precision_target"]) for entry in record["points"]]
         told = {point.id: [w for w in head["warnings"] if w.point == point.id] for point in points}
         for point in points:
             point.warnings += told[point.id]
         of_the_whole = [w for w in head["warnings"] if w.point not in told]
         head["warnings"] = warnings.of_the_run([*of_the_whole, *(w for p in points for w in p.warnings)], points)
-        origin: Origin = "emulated" if is_emulated(mapping(record, "target_info")) else record.get("origin", "measured")
         return RunSummary(**head, quantities=quantities, points=points, rounds=len(record["rounds"]), origin=origin)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise DamagedRunError(f"{run.run_file}: does not follow dpubench.run/1 of a study of figures ({error!r})") from error
+
+
+def _verified(entry: dict[str, Any], worked: int) -> PointSummary:
+    """Return a point of an emulated target, without its times: a run keeps figures of a point only when they are verified."""
+    point = PointSummary(str(entry["id"]), dict(entry["parameters"]), failure=str(entry["failure"]), unavailable=str(entry["unavailable"]))
+    if worked and not point.failure:
+        point.verified = f"works ({count(worked, 'verified round')})"
+    return point
 
 
 def _point(entry: dict[str, Any], values: dict[str, list[float]], quantities: list[Quantity], precision_target: float) -> PointSummary:

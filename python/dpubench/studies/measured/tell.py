@@ -26,7 +26,7 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
 
 
 def _table(found: text.PointsTable) -> list[str]:
-    """Return a table with only the points that have figures, under its title; nothing without any."""
-    measured = [point for point in found.points if point.figures]
+    """Return a table with only the points that have figures or were verified, under its title; nothing without any."""
+    measured = [point for point in found.points if point.figures or point.verified]
     shown = text.points_table(replace(found, points=measured)).splitlines() if measured else []
     return [*text.heading(found), *shown] if shown else []

@@ -31,6 +31,9 @@ def _shown(run: RunSummary) -> list[str]:
 
 def counts(run: RunSummary) -> str:
     """Return how many points were measured, and how many are less precise than the plan asks."""
+    if run.origin == "emulated":
+        work = sum(bool(p.verified) for p in run.points)
+        return f"{count(len(run.points), 'point')}, {work} verified; {run.label}, so that no time or rate is shown"
     measured = [p for p in run.points if p.figures]
     loose = sum(not p.converged for p in measured)
     return f"{count(len(run.points), 'point')}, {len(measured)} measured in {count(run.rounds, 'round')}; {loose} did not converge"
@@ -52,7 +55,8 @@ def tables_of(run: RunSummary) -> list[PointsTable]:
     by_test: dict[str, list[PointSummary]] = {}
     for point in run.points:
         by_test.setdefault(point.parameters.get("test", ""), []).append(point)
-    return [_table_of(test, points, run.quantities) for test, points in by_test.items()]
+    quantities = [] if run.origin == "emulated" else run.quantities
+    return [_table_of(test, points, quantities) for test, points in by_test.items()]
 
 
 def _table_of(test: str, points: Sequence[PointSummary], quantities: Sequence[Quantity]) -> PointsTable:
@@ -99,4 +103,4 @@ def interval_text(interval: Interval | None) -> str:
 
 
 def remarks(point: PointSummary) -> str:
-    return point.failure or point.unavailable or " ".join(sorted({w.code for w in point.warnings}))
+    return point.failure or point.unavailable or " ".join(filter(None, [point.verified, *sorted({w.code for w in point.warnings})]))

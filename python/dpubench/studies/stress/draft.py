@@ -121,6 +121,7 @@ def _opened(word: str, opened: contextlib.ExitStack) -> tuple[Target, Present, L
     if reason := target.unavailable():
         raise UserError(f"--target {target.name}: {reason}")
     opened.callback(target.close)
+    tool.expected(target)
     target.open()
     present = tool.present(target)
     if lack := present.lack(NAME):

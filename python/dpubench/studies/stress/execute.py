@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from dpubench.analysis.model import Quantity
+from dpubench.analysis.model import Quantity, is_emulated
 from dpubench.run.listener import Listener
 from dpubench.run.work import Budget
 from dpubench.storage.runs import TARGETS, RunDirectory
@@ -65,7 +65,7 @@ def board_of(path: Path) -> Board:
     if (board := _boards.get(whole)) is None:
         board = _boards[whole] = Board()
         for entry in RunDirectory(whole).record()["targets"] if (whole / "run.json").is_file() else []:
-            if entry["status"] == "complete":
+            if entry["status"] == "complete" and not is_emulated(entry):
                 rates = board.complete.setdefault(str(entry["name"]), {})
                 for row in rounds.read(whole / entry["path"]):
                     if row["quantity"] == RATE:
@@ -89,9 +89,9 @@ class Run(MeasuredRun):
         """
         super().__init__(writer, plan, quantities, record, stop, display, budget)
         self._target, self._instances, self._named = target, instances, named
-        self.times_mean_nothing = target.times_mean_nothing
         self.board = board_of(writer.path)
-        self.board.works[self.name] = self
+        if not self.times_mean_nothing:  # rates of an emulated target decide no rank
+            self.board.works[self.name] = self
 
     # --- what is owed
 
@@ -106,7 +106,7 @@ class Run(MeasuredRun):
 
     def _active(self) -> list[str]:
         """Return the points that are owed and fit the budget: a round of all stressors takes hours, and the budget cannot wait for its end."""
-        owed = self._owed() if self.plan.adaptive else super()._active()
+        owed = self._owed() if self.plan.adaptive and not self.times_mean_nothing else super()._active()
         return [name for name in owed if self._points[name]["seconds"] <= self.budget.left_s()]
 
     def _owed(self) -> list[str]:
@@ -149,8 +149,8 @@ class Run(MeasuredRun):
         result = self._stressed(entry, stressor, seconds)
         if result is None:
             return {}
-        for code, message in warnings_of(result, seconds):
-            self.journal.warn({"code": code, "message": message, "point": point})
+        for warning in warnings_of(result, seconds):
+            self.journal.warn(warning | {"point": point})
         cpu_us = result.cpu_us(self._instances)
         return {RATE: result.per_s} | ({CPU_TIME: cpu_us} if cpu_us else {})
 

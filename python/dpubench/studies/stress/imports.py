@@ -118,8 +118,8 @@ def _warnings(found: Sequence[_Repetition], version: str) -> list[dict[str, str]
             where = point(name, repetition.seconds).id
             if not result.worked(repetition.seconds):
                 continue
-            for code, message in warnings_of(result, repetition.seconds):
-                warnings.setdefault((code, where), {"code": code, "message": message, "point": where})
+            for warning in warnings_of(result, repetition.seconds):
+                warnings.setdefault((warning["code"], where), warning | {"point": where})
     told = list(warnings.values())
     if version != classes.version():
         told.append({"code": "other-classes", "message": f"classes of stress-ng {classes.version()}, results of {version or 'an unknown version'}"})

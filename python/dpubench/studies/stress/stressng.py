@@ -77,12 +77,12 @@ class Output:
         return max(1, round(times[len(times) // 2])) if times else 0
 
 
-def warnings_of(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
+def warnings_of(result: Result, seconds: float) -> Iterator[dict[str, str]]:
     """Yield code and message of what weakens ``result``, of a stressor that was asked to run for ``seconds``."""
     if result.wall_s > OVERRUN * seconds * result.entries:
-        yield "overrun", f"it ran for {result.wall_s:.1f} s, asked for {seconds:g} s"
+        yield {"code": "overrun", "message": f"it ran for {result.wall_s:.1f} s, asked for {seconds:g} s"}
     if result.entries > 1:
-        yield "listed-twice", f"{result.entries} entries with operations"
+        yield {"code": "listed-twice", "message": f"{result.entries} entries with operations"}
 
 
 # --------------------------------------------------------------------------- YAML

@@ -53,10 +53,11 @@ def stress_ng(run: RunSummary) -> str:
 def points_table(points: Sequence[PointSummary]) -> str:
     """Return a table of ``points``; ranks and relative performance only where there are any."""
     ranked = any(p.rank is not None for p in points)
-    header = ["stressor", "duration", *(f"{q.title} ({q.unit})" for q in QUANTITIES), *(["relative", "rank"] if ranked else []), "remarks"]
+    quantities = [] if any(p.verified for p in points) else QUANTITIES  # points of an emulated target have no figures
+    header = ["stressor", "duration", *(f"{q.title} ({q.unit})" for q in quantities), *(["relative", "rank"] if ranked else []), "remarks"]
     rows = []
     for p in points:
-        figures = [measured.interval_text(p.figures.get(q.name)) for q in QUANTITIES]
+        figures = [measured.interval_text(p.figures.get(q.name)) for q in quantities]
         beside = [relative_text(p.relative), rank_text(p)] if ranked else []
         rows.append([p.stressor, f"{p.duration_s:g}s", *figures, *beside, remarks(p)])
     return table(header, rows, [False, *(True for _ in header[1:-1]), False])

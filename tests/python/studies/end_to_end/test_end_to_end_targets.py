@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from conftest import Bench
-from dpubench import schemas
+from dpubench import network, schemas
 from dpubench.storage.runs import RunDirectory
-from dpubench.studies.end_to_end import trials
+from dpubench.studies.end_to_end import links, trials
 from dpubench.studies.end_to_end.summary import summaries
 from sshd import Sshd, gone
 
@@ -156,7 +156,7 @@ def test_client_and_server_on_one_other_machine_share_its_cpus(there: Bench, ssh
         ([*BOTH, "--set", "placements=all-device"], "with several targets the server is on each of them in turn: name the device as a target"),
         (["--target", "dev", "--set", "placements=all-device", "--set", "device=dev"], "all-device needs a device that is not the host"),
         (["--set", "client=nowhere"], "unknown target 'nowhere'"),
-        (["--set", "client=qemu:aarch64"], "choose a target that packets can be sent through"),
+        (["--set", "client=qemu:aarch64"], "no packets reach it: choose vm:aarch64, a whole machine"),
         (
             ["--target", "dev", "--set", "workloads=application-recognition", "--set", "placements=split", "--set", "device=dev"],
             "memif joins the parts of a split, and only on this machine: --target local, --set device=local",
@@ -209,3 +209,20 @@ def test_a_run_that_is_ended_leaves_nothing_of_a_client_elsewhere(there: Bench, 
     while there.workers() and time.monotonic() < end:  # a server here ends when its input does
         time.sleep(0.02)
     assert there.workers() == []
+
+
+@pytest.mark.parametrize("client_is_here", [True, False])
+def test_a_link_to_an_emulated_machine_has_addresses_for_both_ends(client_is_here: bool) -> None:
+    tap = network.TapLink(network.Side("space", "tap0", "198.18.0.1", "02:00:00:00:00:01"), "198.18.0.2/24", "eth1", 9216)
+    assert "cannot reach an emulated machine: choose socket or af_packet" in links.unavailable("memif", {}, "all-host", is_tap=True)
+    assert links.unavailable("socket", {}, "all-host", elsewhere="cannot reach another machine", is_tap=True) == ""
+    given = {"server_local": "10.0.0.1:1", "server_peer": "10.0.0.2:1", "client_local": "10.0.0.2:1"}
+    assert "needs the addresses of both ends" in links.unavailable("socket", given, "all-host", elsewhere="x", is_tap=True)
+    here, there = {"local": "198.18.0.1:7000", "peer": "198.18.0.2:7000"}, {"local": "198.18.0.2:7000", "peer": "198.18.0.1:7000"}
+    with links.joined("socket", {}, 1518, tap, client_is_here=client_is_here) as ends:
+        inside, outside = (ends.client, ends.server) if client_is_here else (ends.server, ends.client)
+        assert (inside["arguments"], outside["arguments"]) == (here, there)
+        assert (ends.client_prefix, ends.server_prefix) == ((tap.here.prefix, []) if client_is_here else ([], tap.here.prefix))
+    with links.joined("af_packet", {}, 1518, tap, client_is_here=client_is_here) as ends:
+        assert {ends.client["arguments"]["interface"], ends.server["arguments"]["interface"]} == {"tap0", "eth1"}
+        assert (ends.client["arguments"]["interface"] == "tap0") == client_is_here

@@ -19,7 +19,7 @@ import pytest
 from conftest import ROOT
 from dpubench import network, programs, schemas
 from dpubench.studies.headroom import links
-from dpubench.studies.headroom.session import Spec, account_fault
+from dpubench.studies.headroom.session import Session, SessionFault, Spec, Trial, account_fault
 from dpubench.studies.measured import rounds
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -165,8 +165,21 @@ def test_accounts_that_cannot_be_true() -> None:
     assert "arrived with 999 bytes" in account_fault(sent, {**counted, "bytes": 999})
 
 
+def test_a_trial_in_which_no_thread_ran_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, spec = Session.__new__(Session), Spec(128, 1, 8, 1, 0.01)
+    told = iter([0, 0, 1000.0, *[0] * 5])
+    monkeypatch.setattr(session, "_trial", lambda spec: Trial(spec, {"elapsed_ns": next(told), "packets": 8}, None))
+    assert session.trial(spec).sent["elapsed_ns"] == 1000
+    with pytest.raises(SessionFault, match="its threads got no CPU in 5 trials"):
+        session.trial(spec)
+
+
 def test_links_say_what_they_need() -> None:
-    assert "needs the path of its socket there" in links.unavailable("memif", {}, 128, is_here=False)
+    assert links.unavailable("memif", {}, 128, is_here=False) == "", "over a socket in the target's own folder"
+    with links.joined("memif", {}, 1514, 1, is_here=False, folder="/root/cache") as ends:
+        assert ends.sink is not None
+        assert (ends.sender["role"], ends.sink["role"]) == ("client", "server")
+        assert ends.sender["arguments"] == ends.sink["arguments"] == {"socket": "/root/cache/headroom.sock"}
     assert links.unavailable("memif", {"socket": "/run/x"}, 128, is_here=False) == ""
     assert "needs an interface" in links.unavailable("af_xdp", {}, 128, is_here=False)
     assert "the address 'peer' is missing" in links.unavailable("udp", {"local": "10.0.0.1:1"}, 128, is_here=False)
@@ -178,6 +191,21 @@ def test_links_say_what_they_need() -> None:
         assert ends.sink is None, "without a peer nobody receives there"
     with links.joined("udp", {"local": "10.0.0.1:5", "peer": "10.0.0.2:6"}, 1514, 1, is_here=True, peer="far") as ends:
         assert ends.sink is not None and ends.sink["arguments"]["local"] == "10.0.0.2:6"
+
+
+def test_a_sink_elsewhere_needs_a_way_to_it() -> None:
+    assert "a sink on far needs addresses: --set arguments.udp.local=" in links.unavailable("udp", {}, 128, is_here=True, peer="far")
+    assert "no link by memif to a sink on far is made" in links.unavailable("memif", {}, 128, is_here=True, peer="far")
+    assert links.unavailable("null", {}, 128, is_here=True, peer="far") == ""
+    tap = network.TapLink(network.Side("space", "tap0", "198.18.0.1", "02:00:00:00:00:01"), "198.18.0.2/24", "eth1", 9216)
+    assert links.unavailable("udp", {}, 128, is_here=False, peer="local", tap=tap) == ""
+    assert "no link by af_xdp" in links.unavailable("af_xdp", {}, 128, is_here=False, peer="local", tap=tap)
+    for is_here, near, far in ((False, "198.18.0.2", "198.18.0.1"), (True, "198.18.0.1", "198.18.0.2")):
+        with links.joined("udp", {}, 1514, 1, is_here=is_here, peer="far", tap=tap) as ends:
+            assert ends.sender["arguments"] == {"local": f"{near}:47100", "peer": f"{far}:47600"}
+            assert ends.sink == {"kind": "udp", "arguments": {"local": f"{far}:47600"}}
+            inside, outside = (ends.sender_prefix, ends.sink_prefix) if is_here else (ends.sink_prefix, ends.sender_prefix)
+            assert inside == tap.here.prefix and outside == []
 
 
 def test_jobs_and_commands_keep_the_schema() -> None:

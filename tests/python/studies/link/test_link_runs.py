@@ -7,7 +7,6 @@ import io
 import json
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -18,11 +17,6 @@ from sshd import Sshd, small_bundle
 
 needs_root = pytest.mark.skipif(network.unavailable() != "", reason=network.unavailable())
 ONCE = ("--rounds", "1", "--set", "duration=1s", "--set", "file=1MiB", "--set", "directions=forward")
-
-
-def namespaces() -> list[str]:
-    done = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
-    return [line.split()[0] for line in done.stdout.splitlines() if line.startswith("dpubench-")]
 
 
 @needs_root
@@ -49,7 +43,7 @@ def test_both_ends_on_one_machine(real: RealBench) -> None:
         assert row["goodput_gbps"] or row["unavailable"] or row["failure"]
     page = (real.results / "r" / "report.html").read_text(encoding="utf-8")
     assert "Throughput over message size" in page and "virtual link between two namespaces" in page
-    assert namespaces() == []
+    assert real.left_on_the_machine() == []
 
 
 def test_loopback_says_that_there_is_no_network(real: RealBench) -> None:
@@ -68,7 +62,7 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(real: RealBench) -> N
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130, out + err
-    assert "kept" in err and namespaces() == []
+    assert "kept" in err and real.left_on_the_machine() == []
     given_up = time.monotonic() + 10
     while real.left_on_the_machine() and time.monotonic() < given_up:
         time.sleep(0.05)

@@ -76,7 +76,7 @@ def test_a_stressor_that_is_listed_twice_has_its_entry_with_operations() -> None
         assert stressng.merged(entries) == {"cpu": Result(100, 10.0, 20.0)}
     both = stressng.merged([busy, ("cpu", Result(50, 5.0, 10.0))])["cpu"]
     assert (both.per_s, both.entries) == (10.0, 2)
-    assert [code for code, _ in stressng.warnings_of(both, 10)] == ["listed-twice"]
+    assert [warning["code"] for warning in stressng.warnings_of(both, 10)] == ["listed-twice"]
 
 
 def test_a_stressor_that_ended_at_once_has_no_rate_whatever_its_counters_hold() -> None:
