@@ -31,8 +31,9 @@ class Loop {
         shares_cpu_(shares_cpu),
         grace_(clock.from_ns(kGraceNs)) {}
 
-  void run(std::uint64_t deadline) noexcept {
+  void run(std::uint64_t duration) noexcept {
     std::uint64_t begin = clock_.ticks();
+    const std::uint64_t deadline = begin + duration;
     std::uint64_t due = begin;
     first = begin;
     while (begin < deadline) {
@@ -184,7 +185,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     const measure::CycleCounter* const counter = counters_.empty() ? nullptr : counters_[thread].get();
     const auto cycles_before = counter == nullptr ? std::nullopt : counter->read();
     const std::uint64_t cpu_before = measure::thread_cpu_ns();
-    loop.run(clock_.ticks() + clock_.from_ns(spec.duration_s * 1e9));
+    loop.run(clock_.from_ns(spec.duration_s * 1e9));
     const std::uint64_t cpu_after = measure::thread_cpu_ns();
     const auto cycles_after = counter == nullptr ? std::nullopt : counter->read();
     Sent& own_sent = sent[thread];

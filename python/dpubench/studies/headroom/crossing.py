@@ -168,9 +168,6 @@ class Crossing(Session):
         return float(device["inserted_ns"]) / (len(self._cpus) * float(device["elapsed_ns"]))
 
     def _crossed(self, spec: Spec, *, verify: bool) -> Crossed:
-        return self._that_ran(lambda: self._once(spec, verify=verify))
-
-    def _once(self, spec: Spec, *, verify: bool) -> Crossed:
         self._count()
         before = sum(network.run_times_ns(self._receiving).values())
         self._ask(self._at_sink, {"begin": self.number}, "begun")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from dpubench import network, programs, schemas
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
@@ -27,8 +27,6 @@ _SESSION_S: Final = 3600.0
 #: Bytes of a buffer beside its packet, and buffers of a pool (native/headroom/port.cpp), for the memory that a job asks for.
 _BUFFER_EXTRA, _POOL_PACKETS, _MOST_ROUNDED = 640, 8192, 1024
 _LEAST_MB: Final = 256
-#: Trials in a row that may pass before a thread gets its CPU at all, as on a busy machine where it shares one with the sink.
-_IDLE_ATTEMPTS: Final = 5
 
 
 class SessionFault(Exception):
@@ -202,9 +200,6 @@ class Trial:
         return used / (self.spec.threads * float(self.sent["elapsed_ns"])) if used else 1.0
 
 
-TrialT = TypeVar("TrialT", bound=Trial)
-
-
 class Session:
     """A sender and its sink. As a context manager it ends and removes at its exit all that it started and made."""
 
@@ -312,17 +307,6 @@ class Session:
             SessionFault: a program failed, or packets arrived that were not sent; the session cannot be used any more.
             Interrupted: a stop was asked for.
         """
-        return self._that_ran(lambda: self._trial(spec))
-
-    def _that_ran(self, carried_out: Callable[[], TrialT]) -> TrialT:
-        """Return the first of some trials whose sending threads got their CPUs. @raises SessionFault"""
-        for _ in range(_IDLE_ATTEMPTS):
-            found = carried_out()
-            if found.sent["elapsed_ns"] > 0:
-                return found
-        raise SessionFault("sender", "trial", f"its threads got no CPU in {_IDLE_ATTEMPTS} trials: end other work there, or raise trial in the plan")
-
-    def _trial(self, spec: Spec) -> Trial:
         self._count()
         if "sink" in self._workers:
             self._ask("sink", {"begin": self.number}, "begun")

@@ -235,7 +235,6 @@ def read(file: Path) -> bytes:
             ["--set", "backends=kernel", "--set", "arguments.kernel.in_interface=lo", "--set", "arguments.kernel.out_interface=lo"],
             "the sender's address is missing: --set arguments.kernel.local=ADDRESS:PORT",
         ),
-        (["--set", "backends=memif", "--set", "peer=local"], "the peer local is joined by what is there: name both sides of the device"),
     ],
 )
 def test_what_cannot_be_is_told(dpubench: Run, given: list[str], told: str) -> None:
@@ -256,6 +255,8 @@ def test_the_kernel_is_no_way_out_of_an_endpoint() -> None:
     assert "a CPU beside the device's" in links.unavailable_embedded("memif", {}, 128, is_here=True, cpus=1)
     assert links.unavailable_embedded("memif", {}, 128, is_here=True, cpus=2) == ""
     assert "choose smaller ones, or back-end kernel" in links.unavailable_embedded("memif", {}, 10_000, is_here=True, cpus=2)
+    joined = links.unavailable_embedded("memif", {}, 128, is_here=True, cpus=2, peer="far")
+    assert "the peer far is joined by what is there: name both sides of the device" in joined
     given = {"in_address": "0000:03:00.0", "out_address": "0000:03:00.1", "local": "10.0.0.1:7000", "peer": "10.0.0.2:7000", "buffer_kib": "64"}
     assert links.unavailable_embedded("pci", given, 128, is_here=False, cpus=8, peer="far") == ""
     with links.crossed("pci", given, 1514, 1) as chain:
