@@ -71,9 +71,10 @@ TEST(HeadroomJob, ReadsCommands) {
   EXPECT_TRUE(std::holds_alternative<EndCommand>(parse_command(R"({"end": true})")));
   EXPECT_EQ(std::get<CollectCommand>(parse_command(R"({"collect": 3, "expected": 17})")).expected, 17U);
   EXPECT_NE(fault_of([] { parse_command(R"({"trial": {"size": 65}})"); }).find("/trial/size"), std::string::npos);
-  EXPECT_NE(
-      fault_of([] { parse_command(R"({"trial": {"delay": "sleep"}})"); }).find("cache, memory, none, operator, spacing, spin"),
-      std::string::npos);
+  EXPECT_NE(fault_of([] {
+              parse_command(R"({"trial": {"delay": "sleep"}})");
+            }).find("cache, memory, none, operator, schedule, spacing, spin"),
+            std::string::npos);
   EXPECT_NE(fault_of([] { parse_command(R"({"hurry": 1})"); }).find("a command is"), std::string::npos);
 }
 
@@ -226,7 +227,7 @@ TEST(HeadroomTransmit, RefusesWhatIsNoTrial) {
 /// Send trials from a session to a sink in this process and compare the accounts.
 void expect_all_arrive(HeadroomJob sender, HeadroomJob sink, const std::vector<std::uint32_t>& sizes) {
   const EngineCatalog engines;
-  sink.sink = true;
+  sink.part = Part::kSink;
   HeadroomSession far(sink, engines, [](std::string_view) {});
   HeadroomSession near(sender, engines, [](std::string_view) {});
   std::uint32_t number = 0;

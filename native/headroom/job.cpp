@@ -21,8 +21,9 @@ constexpr std::uint32_t kMaxReuse = 65'535;  // the count of references of a buf
 constexpr double kMaxTrialSeconds = 60;
 constexpr double kMaxDelayNs = 1e9;
 
-constexpr std::array<std::pair<std::string_view, Delay>, 6> kDelays{{{"none", Delay::kNone},
+constexpr std::array<std::pair<std::string_view, Delay>, 7> kDelays{{{"none", Delay::kNone},
                                                                      {"spacing", Delay::kSpacing},
+                                                                     {"schedule", Delay::kSchedule},
                                                                      {"spin", Delay::kSpin},
                                                                      {"cache", Delay::kCache},
                                                                      {"memory", Delay::kMemory},
@@ -55,18 +56,31 @@ void texts(Reader& reader, const json& parent, const std::string& where, std::ma
   }
 }
 
-void read_backend(Reader& reader, const json& value, BackendSpec& backend) {
-  const auto it = value.find("backend");
-  if (it == value.end()) return reader.fault("/backend", "is missing");
-  if (!reader.object(*it, "/backend", {"kind", "port", "role", "arguments"})) return;
-  choice(reader, *it, "/backend", "kind", backend.kind, {"port", "udp", "pktgen"});
-  texts(reader, *it, "/backend", backend.arguments);
+/// Read a way in or out. @param kinds those that fit the process's part
+void read_backend(Reader& reader, const json& value, const std::string& parent, const char* key,
+                  const std::set<std::string>& kinds, BackendSpec& backend) {
+  const std::string where = parent + "/" + key;
+  const auto it = value.find(key);
+  if (it == value.end()) return reader.fault(where, "is missing");
+  if (!reader.object(*it, where, {"kind", "port", "role", "arguments"})) return;
+  choice(reader, *it, where, "kind", backend.kind, kinds);
+  texts(reader, *it, where, backend.arguments);
   if (backend.kind != "port") return;
-  reader.text(*it, "/backend", "port", backend.port.kind);
+  reader.text(*it, where, "port", backend.port.kind);
   std::string role = "client";
-  choice(reader, *it, "/backend", "role", role, {"server", "client"});
+  choice(reader, *it, where, "role", role, {"server", "client"});
   backend.port.role = role == "server" ? datapath::Role::kServer : datapath::Role::kClient;
   backend.port.arguments = backend.arguments;
+}
+
+void read_own_sink(Reader& reader, const json& value, HeadroomJob& job) {
+  const auto it = value.find("own_sink");
+  if (it == value.end() || !reader.object(*it, "/own_sink", {"backend", "network_namespace"})) return;
+  if (job.part != Part::kSender) return reader.fault("/own_sink", "is for a sender");
+  OwnSink found;
+  read_backend(reader, *it, "/own_sink", "backend", {"port", "udp"}, found.backend);
+  reader.text(*it, "/own_sink", "network_namespace", found.network_namespace, false);
+  job.own_sink = std::move(found);
 }
 
 void read_operator(Reader& reader, const json& value, std::optional<OperatorJob>& into) {
@@ -92,27 +106,36 @@ void read_mac(Reader& reader, const json& value, std::string& into) {
   into = text;
 }
 
-TrialSpec read_trial(const json& value) {
+/// Read a trial. @param where "/trial" or "/forward"
+TrialSpec read_trial(const json& value, const std::string& where) {
   Reader reader("a trial");
   TrialSpec trial;
-  if (reader.object(value, "/trial", {"number", "size", "threads", "burst", "reuse", "duration_s", "delay", "delay_ns"})) {
-    reader.number(value, "/trial", "number", trial.number, 0, kMaxTrial);
-    reader.number(value, "/trial", "size", trial.size, kMinPacket, kMaxPacket);
-    reader.number(value, "/trial", "threads", trial.threads, 1, kMaxThreads);
-    reader.number(value, "/trial", "burst", trial.burst, 1, kMaxBurst);
-    reader.number(value, "/trial", "reuse", trial.reuse, 1, kMaxReuse);
-    reader.number(value, "/trial", "duration_s", trial.duration_s, 0.001, kMaxTrialSeconds);
-    reader.number(value, "/trial", "delay_ns", trial.delay_ns, 0, kMaxDelayNs);
+  if (reader.object(value, where, {"number", "size", "threads", "burst", "reuse", "duration_s", "delay", "delay_ns", "verify"})) {
+    reader.boolean(value, where, "verify", trial.verify);
+    reader.number(value, where, "number", trial.number, 0, kMaxTrial);
+    reader.number(value, where, "size", trial.size, kMinPacket, kMaxPacket);
+    reader.number(value, where, "threads", trial.threads, 1, kMaxThreads);
+    reader.number(value, where, "burst", trial.burst, 1, kMaxBurst);
+    reader.number(value, where, "reuse", trial.reuse, 1, kMaxReuse);
+    reader.number(value, where, "duration_s", trial.duration_s, 0.001, kMaxTrialSeconds);
+    reader.number(value, where, "delay_ns", trial.delay_ns, 0, kMaxDelayNs);
     std::set<std::string> words;
     for (const auto& [word, unused] : kDelays) words.insert(std::string(word));
     std::string word = "none";
-    choice(reader, value, "/trial", "delay", word, words);
+    choice(reader, value, where, "delay", word, words);
     for (const auto& [known, delay] : kDelays) {
       if (known == word) trial.delay = delay;
     }
   }
   reader.finish();
   return trial;
+}
+
+ForwardCommand read_forward(const json& value) {
+  const TrialSpec spec = read_trial(value, "/forward");
+  if (spec.delay == Delay::kSchedule)
+    throw Error("/forward/delay: schedule is for senders: a forwarder takes packets as they come");
+  return {spec};
 }
 
 BeginCommand read_begin(const json& value) {
@@ -141,23 +164,32 @@ HeadroomJob parse_job(std::string_view text) {
   Reader reader(kJobSchema);
   HeadroomJob job;
   if (reader.object(value, "",
-                    {"schema", "seed", "time_limit_s", "role", "memory", "backend", "cpus", "threads", "max_packet",
-                     "destination_mac", "operator", "inputs", "cache_dir"})) {
+                    {"schema", "seed", "time_limit_s", "role", "memory", "backend", "out", "cpus", "own_sink", "threads",
+                     "max_packet", "destination_mac", "operator", "inputs", "cache_dir"})) {
     std::string schema;
     reader.text(value, "", "schema", schema);
     if (!schema.empty() && schema != kJobSchema) reader.fault("/schema", "this program reads " + std::string(kJobSchema));
     reader.number(value, "", "seed", job.seed, 0, kMaxSeed);
     reader.number(value, "", "time_limit_s", job.time_limit_s, 0.1, 864'000);
     std::string role = "sender";
-    choice(reader, value, "", "role", role, {"sender", "sink"});
-    job.sink = role == "sink";
+    choice(reader, value, "", "role", role, {"sender", "sink", "forwarder"});
+    job.part = role == "sink" ? Part::kSink : role == "forwarder" ? Part::kForwarder : Part::kSender;
     if (const auto memory = value.find("memory"); memory != value.end()) {
       if (reader.object(*memory, "/memory", {"huge_pages", "mb"})) {
         reader.boolean(*memory, "/memory", "huge_pages", job.memory.huge_pages);
         reader.number(*memory, "/memory", "mb", job.memory.mb, 64, 1U << 20);
       }
     }
-    read_backend(reader, value, job.backend);
+    if (job.part == Part::kForwarder) {
+      const std::set<std::string> kinds = {"port", "kernel"};
+      read_backend(reader, value, "", "backend", kinds, job.backend);
+      read_backend(reader, value, "", "out", kinds, job.out);
+      if (job.backend.kind != job.out.kind) reader.fault("/out/kind", "must be that of the way in, " + job.backend.kind);
+    } else {
+      read_backend(reader, value, "", "backend", {"port", "udp", "pktgen"}, job.backend);
+      read_own_sink(reader, value, job);
+      if (value.contains("out")) reader.fault("/out", "is for a forwarder");
+    }
     reader.cpus(value, "cpus", job.cpus);
     reader.number(value, "", "threads", job.threads, 1, kMaxThreads);
     reader.number(value, "", "max_packet", job.max_packet, kMinPacket, kMaxPacket);
@@ -167,7 +199,8 @@ HeadroomJob parse_job(std::string_view text) {
     std::string cache_dir;
     reader.text(value, "", "cache_dir", cache_dir, false);
     job.cache_dir = cache_dir;
-    if (job.sink && job.backend.kind == "pktgen") reader.fault("/backend/kind", "pktgen only sends: give the sink port or udp");
+    if (job.part == Part::kSink && job.backend.kind == "pktgen")
+      reader.fault("/backend/kind", "pktgen only sends: give the sink port or udp");
   }
   reader.finish();
   return job;
@@ -177,12 +210,14 @@ Command parse_command(std::string_view line) {
   const json value = protocol::parse_json(line, "the command", kMaxBytes);
   if (value.is_object()) {
     if (const auto end = value.find("end"); end != value.end() && *end == true && value.size() == 1) return EndCommand{};
-    if (const auto trial = value.find("trial"); trial != value.end() && value.size() == 1) return read_trial(*trial);
+    if (const auto trial = value.find("trial"); trial != value.end() && value.size() == 1) return read_trial(*trial, "/trial");
+    if (const auto forward = value.find("forward"); forward != value.end() && value.size() == 1) return read_forward(*forward);
     if (value.contains("begin")) return read_begin(value);
     if (value.contains("collect")) return read_collect(value);
   }
   throw Error(
-      "a command is {\"trial\": {...}}, {\"begin\": N}, {\"collect\": N, \"expected\": PACKETS} or {\"end\": true}, not " +
+      "a command is {\"trial\": {...}}, {\"begin\": N}, {\"forward\": {...}}, {\"collect\": N, \"expected\": PACKETS} or "
+      "{\"end\": true}, not " +
       std::string(line.substr(0, 200)));
 }
 

@@ -1,4 +1,4 @@
-// Ports of DPDK as a way out and in: whatever kinds study end-to-end has (datapath/ports).
+// Ports of DPDK as a way out and in, and as the two sides of a forwarder: whatever kinds study end-to-end has (datapath/ports).
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 
@@ -11,6 +11,7 @@
 #include "datapath/frame/trailer_write.hpp"
 #include "datapath/memory.hpp"
 #include "datapath/ports/port.hpp"
+#include "headroom/forward.hpp"
 #include "headroom/outlet.hpp"
 
 namespace dpubench::headroom {
@@ -169,17 +170,23 @@ class PortInlet final : public Inlet {
   std::uint32_t queues_;
 };
 
+/// Return the longest frame of a job, with FCS. @throws Error when a port takes none of that length
+std::uint32_t frame_of(const HeadroomJob& job, const BackendSpec& backend) {
+  const std::uint32_t frame = std::max(datapath::kMinFrame, job.max_packet + datapath::kFcsBytes);
+  if (frame > datapath::kMaxFrame) {
+    throw Error("port " + backend.port.kind + ": packets of " + std::to_string(job.max_packet) + " bytes: a port takes " +
+                std::to_string(datapath::kMaxFrame - datapath::kFcsBytes) + " at most");
+  }
+  return frame;
+}
+
 class PortLink final : public Link {
  public:
   explicit PortLink(const HeadroomJob& job) : job_(job) {
-    const std::uint32_t frame = std::max(datapath::kMinFrame, job.max_packet + datapath::kFcsBytes);
-    if (frame > datapath::kMaxFrame) {
-      throw Error("port " + job.backend.port.kind + ": packets of " + std::to_string(job.max_packet) + " bytes: a port takes " +
-                  std::to_string(datapath::kMaxFrame - datapath::kFcsBytes) + " at most");
-    }
+    const std::uint32_t frame = frame_of(job, job.backend);
     static unsigned serial = 0;
     const std::string name = "headroom" + std::to_string(serial++);
-    if (!job.sink) {
+    if (job.part == Part::kSender) {
       for (std::uint32_t i = 0; i < job.threads; ++i) {
         pools_.push_back(datapath::make_pool(name + "-" + std::to_string(i), kPoolPackets, frame));
       }
@@ -204,7 +211,65 @@ class PortLink final : public Link {
   std::unique_ptr<Port> port_;
 };
 
+class PortGate final : public Gate {
+ public:
+  PortGate(Port& in, Port& out) : in_(in), out_(out) {}
+
+  Passed pass(std::uint32_t queue, std::uint32_t most, Tally* tally, std::uint32_t trial) noexcept override {
+    std::array<rte_mbuf*, kMaxBurst> packets;
+    const auto number = static_cast<std::uint16_t>(queue);
+    const std::uint16_t n = in_.receive(number, packets.data(), static_cast<std::uint16_t>(most));
+    if (n == 0) return {};
+    Passed passed{.received = n};
+    for (std::uint16_t i = 0; i < n; ++i) passed.bytes += packets[i]->pkt_len;
+    if (tally != nullptr) {
+      for (std::uint16_t i = 0; i < n; ++i) {
+        count(*tally, {rte_pktmbuf_mtod(packets[i], const std::byte*), packets[i]->data_len}, trial);
+      }
+    }
+    passed.forwarded = out_.transmit(number, packets.data(), n);
+    if (passed.forwarded < n) rte_pktmbuf_free_bulk(packets.data() + passed.forwarded, n - passed.forwarded);
+    return passed;
+  }
+
+ private:
+  Port& in_;
+  Port& out_;
+  KnownThread known_;
+};
+
+class PortPassage final : public Passage {
+ public:
+  explicit PortPassage(const HeadroomJob& job) {
+    const std::uint32_t frame = frame_of(job, job.backend);
+    static unsigned serial = 0;
+    const std::string name = "passage" + std::to_string(serial++);
+    const auto queues = static_cast<std::uint16_t>(job.threads);
+    in_ = datapath::open_port(job.backend.port, {datapath::make_pool(name + "-in", kPoolPackets, frame), queues, frame});
+    out_ = datapath::open_port(job.out.port, {datapath::make_pool(name + "-out", kPoolPackets, frame), queues, frame});
+  }
+
+  [[nodiscard]] std::unique_ptr<Gate> open_gate() override { return std::make_unique<PortGate>(*in_, *out_); }
+  [[nodiscard]] bool is_up() const override { return out_->is_up(); }
+  [[nodiscard]] nlohmann::json described() const override {
+    const datapath::PortInfo& in = in_->info();
+    const datapath::PortInfo& out = out_->info();
+    return {{"kind", in.kind},
+            {"driver", in.driver},
+            {"detail", "from " + in.detail + " to " + out.detail},
+            {"mtu", std::min(in.mtu_frame, out.mtu_frame)}};
+  }
+
+ private:
+  std::unique_ptr<Port> in_;
+  std::unique_ptr<Port> out_;
+};
+
 }  // namespace
+
+std::unique_ptr<Passage> open_port_passage(const HeadroomJob& job) {
+  return std::make_unique<PortPassage>(job);
+}
 
 std::unique_ptr<Link> open_port_link(const HeadroomJob& job) {
   return std::make_unique<PortLink>(job);

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/device.hpp"
+#include "headroom/forward.hpp"
 #include "headroom/job.hpp"
 #include "headroom/lane.hpp"
 #include "headroom/pktgen.hpp"
@@ -36,14 +38,19 @@ class HeadroomSession {
 
  private:
   nlohmann::json sent(const TrialSpec& spec);
-  void wait_until_up() const;
+  nlohmann::json forwarded(const CollectCommand& collect);
+  void open_device();
+  void open_sink(std::unique_ptr<Link>& link, const OwnSink* own);
 
   HeadroomJob job_;
   std::unique_ptr<Link> link_;
+  std::unique_ptr<Link> sink_link_;  ///< of the sink in a sender's process
   std::unique_ptr<LoopOperator> operator_;
   std::unique_ptr<Transmitter> transmitter_;
   std::unique_ptr<Pktgen> pktgen_;
   std::unique_ptr<Sink> sink_;
+  std::unique_ptr<Passage> passage_;
+  std::unique_ptr<Device> device_;
 };
 
 /// Return the catalog of back-ends: name, summary, available, reason, remedy of each.

@@ -1,10 +1,13 @@
 #include "headroom/sink.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <time.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <condition_variable>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -21,8 +24,19 @@ using measure::Clock;
 
 /// Time without a packet after which no more come, in ns: longer than a scheduler's time slice.
 constexpr std::uint64_t kQuietNs = 20'000'000;
-/// Polls that find nothing after which the sink lets others have its CPU.
+/// Polls that find nothing after which the sink lets others have its CPU; those of a sink whose sender has the same one.
 constexpr std::uint32_t kPollsPerYield = 64;
+constexpr std::uint32_t kPollsPerYieldShared = 1;
+
+/// Move the calling thread to a network namespace. @param file empty: stay @throws Error
+void enter(const std::string& file) {
+  if (file.empty()) return;
+  const int space = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool moved = space >= 0 && setns(space, CLONE_NEWNET) == 0;
+  const int fault = errno;
+  if (space >= 0) close(space);
+  if (!moved) throw Error("the network namespace " + file + " cannot be entered: " + std::strerror(fault));
+}
 
 }  // namespace
 
@@ -37,9 +51,8 @@ struct Sink::Shared {
   Received received;
 };
 
-Sink::Sink(const HeadroomJob& job, Link& link) : shared_(std::make_unique<Shared>()) {
-  const int cpu = job.cpus.empty() ? -1 : job.cpus.back();
-  thread_ = std::thread([this, &link, cpu] { serve(*shared_, link, cpu); });
+Sink::Sink(Link& link, int cpu, const OwnSink* own) : shared_(std::make_unique<Shared>()) {
+  thread_ = std::thread([this, &link, cpu, own] { serve(*shared_, link, cpu, own); });
   std::unique_lock lock(shared_->mutex);
   shared_->changed.wait(lock, [&] { return shared_->state != Shared::State::kOpening; });
   if (shared_->fault) {
@@ -84,7 +97,8 @@ Received Sink::collect(std::uint32_t trial, std::uint64_t expected) {
   return shared_->received;
 }
 
-void Sink::serve(Shared& shared, Link& link, int cpu) {
+void Sink::serve(Shared& shared, Link& link, int cpu, const OwnSink* own) {
+  const std::uint32_t polls_per_yield = own == nullptr ? kPollsPerYield : kPollsPerYieldShared;
   if (cpu >= 0) {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -93,6 +107,7 @@ void Sink::serve(Shared& shared, Link& link, int cpu) {
   }
   std::unique_ptr<Inlet> inlet;
   try {
+    if (own != nullptr) enter(own->network_namespace);
     inlet = link.open_inlet();
   } catch (...) {
     shared.fault = std::current_exception();
@@ -127,7 +142,7 @@ void Sink::serve(Shared& shared, Link& link, int cpu) {
         // This thread may have lost its CPU since it looked: look once more.
         if (now - heard > quiet && inlet->take(tally, shared.trial.load(std::memory_order_relaxed)) == 0) break;
       }
-      if (++idle % kPollsPerYield == 0) sched_yield();
+      if (++idle % polls_per_yield == 0) sched_yield();
     }
     const Received received{tally, inlet->dropped() - dropped_before, static_cast<double>(measure::thread_cpu_ns() - cpu_before),
                             clock.to_ns(clock.ticks() - start)};

@@ -21,8 +21,11 @@ struct Received {
 /// A sink. It polls while a trial is under way and sleeps otherwise.
 class Sink {
  public:
-  /// Open the way in on a thread of its own, pinned to the last of the job's CPUs. @throws Error
-  Sink(const HeadroomJob& job, Link& link);
+  /// Open the way in on a thread of its own.
+  /// @param cpu  of the thread; negative: any
+  /// @param own  of the sender in whose process the sink is, and with which it shares its CPU; else null
+  /// @throws Error
+  Sink(Link& link, int cpu, const OwnSink* own);
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
   ~Sink();
@@ -34,7 +37,7 @@ class Sink {
 
  private:
   struct Shared;
-  void serve(Shared& shared, Link& link, int cpu);
+  void serve(Shared& shared, Link& link, int cpu, const OwnSink* own);
 
   std::unique_ptr<Shared> shared_;
   std::thread thread_;

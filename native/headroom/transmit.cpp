@@ -1,7 +1,6 @@
 #include "headroom/transmit.hpp"
 
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,29 +18,23 @@ using measure::Clock;
 /// Time in ns after the end of a trial for which a burst may still wait for room.
 constexpr double kGraceNs = 1e6;
 
-class Steps final : public Insertion {
- public:
-  Steps(Delay kind, const WalkTable* table, unsigned thread, std::uint64_t steps) : work_(kind, table, thread), steps_(steps) {}
-  void after_burst(std::uint32_t /*packets*/) noexcept override { work_.do_steps(steps_); }
-
- private:
-  Work work_;
-  std::uint64_t steps_;
-};
-
 /// The loop of one thread. Times are in ticks of the clock.
 class Loop {
  public:
-  Loop(const Clock& clock, Outlet& outlet, const TrialSpec& spec, Insertion* insertion)
+  Loop(const Clock& clock, Outlet& outlet, const TrialSpec& spec, Insertion* insertion, bool shares_cpu)
       : clock_(clock),
         outlet_(outlet),
         spec_(spec),
         insertion_(insertion),
-        spacing_(spec.delay == Delay::kSpacing ? clock.from_ns(spec.delay_ns) : 0),
+        spacing_(spec.delay == Delay::kSpacing || spec.delay == Delay::kSchedule ? clock.from_ns(spec.delay_ns) : 0),
+        catches_up_(spec.delay == Delay::kSchedule),
+        shares_cpu_(shares_cpu),
         grace_(clock.from_ns(kGraceNs)) {}
 
-  void run(std::uint64_t deadline) noexcept {
+  void run(std::uint64_t duration) noexcept {
     std::uint64_t begin = clock_.ticks();
+    const std::uint64_t deadline = begin + duration;
+    std::uint64_t due = begin;
     first = begin;
     while (begin < deadline) {
       const std::uint64_t sent = send_burst(begin, deadline + grace_);
@@ -50,8 +43,10 @@ class Loop {
         insertion_->after_burst(spec_.burst);
         next = clock_.ticks();
         inserted += next - sent;
-      } else if (spacing_ != 0) {
-        while (next < begin + spacing_) next = clock_.ticks();
+      } else if (spacing_ != 0 || shares_cpu_) {
+        due = (catches_up_ ? due : begin) + spacing_;
+        if (shares_cpu_) next = now();  // also if it is late: the sink must make room for what comes
+        while (next < due) next = now();
         waited += next - sent;
       }
       ++bursts;
@@ -71,27 +66,33 @@ class Loop {
   std::uint64_t inserted = 0;
 
  private:
+  /// Return the time, after whoever shares the CPU had it.
+  std::uint64_t now() const noexcept {
+    if (shares_cpu_) sched_yield();
+    return clock_.ticks();
+  }
+
   /// Send a whole burst, or give up at `limit`. @return the time at its end
   std::uint64_t send_burst(std::uint64_t begin, std::uint64_t limit) noexcept {
     std::uint32_t taken = outlet_.send(spec_.burst);
     packets += taken;
     if (taken == spec_.burst) [[likely]] {
-      const std::uint64_t now = clock_.ticks();
-      burst_time += now - begin;
-      return now;
+      const std::uint64_t end = clock_.ticks();
+      burst_time += end - begin;
+      return end;
     }
     const std::uint64_t refused = clock_.ticks();
-    std::uint64_t now = refused;
-    while (taken < spec_.burst && now < limit) {
+    std::uint64_t last_try = refused;
+    while (taken < spec_.burst && last_try < limit) {
       ++refusals;
       const std::uint32_t more = outlet_.send(spec_.burst - taken);
       packets += more;
       taken += more;
-      now = clock_.ticks();
+      last_try = now();
     }
     burst_time += refused - begin;
-    blocked += now - refused;
-    return now;
+    blocked += last_try - refused;
+    return last_try;
   }
 
   const Clock& clock_;
@@ -99,6 +100,8 @@ class Loop {
   const TrialSpec& spec_;
   Insertion* insertion_;
   const std::uint64_t spacing_;
+  const bool catches_up_;
+  const bool shares_cpu_;
   const std::uint64_t grace_;
 };
 
@@ -111,7 +114,7 @@ Transmitter::Transmitter(const HeadroomJob& job, Link& link)
       team_(job.threads, job.cpus, job.seed),
       outlets_(job.threads),
       operators_(job.threads),
-      step_ns_(3) {
+      work_(job.seed) {
   team_.run([&](unsigned thread) { outlets_[thread] = link_.open_outlet(thread); });
   counters_ = measure::open_cycle_counters(team_);
   if (counters_.empty()) {
@@ -119,7 +122,7 @@ Transmitter::Transmitter(const HeadroomJob& job, Link& link)
       if (thread == 0) static_cast<void>(measure::CycleCounter::open(cycles_fault_));
     });
   }
-  calibrate(Delay::kSpin);
+  work_.calibrate(Delay::kSpin, [&](const auto& call) { on_thread(0, call); });
 }
 
 Transmitter::~Transmitter() {
@@ -148,33 +151,13 @@ void Transmitter::check(const TrialSpec& spec) const {
   if (spec.delay == Delay::kOperator && operators_[0] == nullptr) throw Error("delay operator: the job names no operator");
 }
 
-const WalkTable* Transmitter::table_of(Delay kind) {
-  if (kind == Delay::kSpin) return nullptr;
-  std::unique_ptr<WalkTable>& table = kind == Delay::kCache ? cache_ : memory_;
-  if (table == nullptr) {
-    table = std::make_unique<WalkTable>(kind == Delay::kCache ? cache_table_bytes() : memory_table_bytes(), job_.seed);
-  }
-  return table.get();
-}
-
-void Transmitter::calibrate(Delay kind) {
-  double& step_ns = step_ns_.at(static_cast<std::size_t>(kind) - static_cast<std::size_t>(Delay::kSpin));
-  if (step_ns > 0) return;
-  const WalkTable* const table = table_of(kind);
-  on_thread(0, [&] { step_ns = Work(kind, table, 0).calibrate(clock_); });
-}
-
 Sent Transmitter::trial(const TrialSpec& spec) {
   check(spec);
   std::uint64_t steps = 0;
-  const bool is_work = spec.delay == Delay::kSpin || spec.delay == Delay::kCache || spec.delay == Delay::kMemory;
-  if (is_work) {
-    calibrate(spec.delay);
-    const double step_ns = step_ns_[static_cast<std::size_t>(spec.delay) - static_cast<std::size_t>(Delay::kSpin)];
-    // One step at least: a load from memory takes longer than the shortest delays. The time that it takes is what counts.
-    steps = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(spec.delay_ns / step_ns)));
+  if (is_work(spec.delay)) {
+    work_.calibrate(spec.delay, [&](const auto& call) { on_thread(0, call); });
+    steps = work_.steps(spec.delay, spec.delay_ns);
   }
-  const WalkTable* const table = is_work ? table_of(spec.delay) : nullptr;
   const unsigned n = spec.threads;
   std::vector<Sent> sent(n);
   std::vector<std::string> faults(n);
@@ -185,7 +168,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
   team_.run([&](unsigned thread) {
     if (thread >= n) return;
     std::unique_ptr<Insertion> own;
-    if (is_work) own = std::make_unique<Steps>(spec.delay, table, thread, steps);
+    if (is_work(spec.delay)) own = work_.insertion(spec.delay, thread, steps);
     Insertion* const insertion = spec.delay == Delay::kOperator ? operators_[thread].get() : own.get();
     Outlet& outlet = *outlets_[thread];
     try {
@@ -195,14 +178,14 @@ Sent Transmitter::trial(const TrialSpec& spec) {
       ++ready;
       throw;
     }
-    Loop loop(clock_, outlet, spec, insertion);
+    Loop loop(clock_, outlet, spec, insertion, job_.own_sink.has_value());
     // All begin together; with fewer CPUs than threads a waiting thread must let the others come.
     for (++ready; ready.load() < n;) sched_yield();
     if (broken.load()) return;
     const measure::CycleCounter* const counter = counters_.empty() ? nullptr : counters_[thread].get();
     const auto cycles_before = counter == nullptr ? std::nullopt : counter->read();
     const std::uint64_t cpu_before = measure::thread_cpu_ns();
-    loop.run(clock_.ticks() + clock_.from_ns(spec.duration_s * 1e9));
+    loop.run(clock_.from_ns(spec.duration_s * 1e9));
     const std::uint64_t cpu_after = measure::thread_cpu_ns();
     const auto cycles_after = counter == nullptr ? std::nullopt : counter->read();
     Sent& own_sent = sent[thread];

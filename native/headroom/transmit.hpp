@@ -17,16 +17,6 @@
 
 namespace dpubench::headroom {
 
-/// What a thread does after each burst of a trial. One call per burst.
-class Insertion {
- public:
-  virtual ~Insertion() = default;
-  /// Do the work that goes with a burst of `packets`.
-  virtual void after_burst(std::uint32_t packets) noexcept = 0;
-  /// Check the work of the trial that ended. @return what is wrong with it, or an empty text
-  virtual std::string check() { return {}; }
-};
-
 /// The accounts of a trial, of one thread or of all.
 struct Sent {
   std::uint64_t packets = 0;
@@ -57,20 +47,13 @@ class Transmitter {
   void on_thread(unsigned thread, const std::function<void()>& work);
   /// Send one trial. @throws Error when it is no trial of this job, the device does not take its packets, or a call failed
   Sent trial(const TrialSpec& spec);
-  /// Return the time of a step of spinning, in ns, as calibrated on the first thread.
-  [[nodiscard]] double spin_step_ns() const { return step_ns_.at(0); }
-  [[nodiscard]] bool pinned() const { return team_.pinned(); }
+  [[nodiscard]] Pace pace() const { return {team_.pinned(), work_.step_ns(Delay::kSpin), cycles_fault_.reason}; }
   [[nodiscard]] unsigned cpus() const { return team_.cpus(); }
-  /// Return why no thread has a counter of core cycles; empty where they have.
-  [[nodiscard]] const measure::CounterFault& cycles_fault() const { return cycles_fault_; }
-  /// Return the bytes of the tables that trials used so far: of kCache, of kMemory; 0: not used.
-  [[nodiscard]] std::size_t cache_bytes() const { return cache_ == nullptr ? 0 : cache_->bytes(); }
-  [[nodiscard]] std::size_t memory_bytes() const { return memory_ == nullptr ? 0 : memory_->bytes(); }
+  /// Return the work that trials used so far.
+  [[nodiscard]] const WorkSupply& work() const { return work_; }
 
  private:
   void check(const TrialSpec& spec) const;
-  [[nodiscard]] const WalkTable* table_of(Delay kind);
-  void calibrate(Delay kind);
 
   HeadroomJob job_;
   Link& link_;
@@ -80,9 +63,7 @@ class Transmitter {
   std::vector<std::unique_ptr<measure::CycleCounter>> counters_;
   measure::CounterFault cycles_fault_;
   std::vector<std::unique_ptr<Insertion>> operators_;
-  std::vector<double> step_ns_;  ///< of kSpin, kCache, kMemory; 0: not calibrated yet
-  std::unique_ptr<WalkTable> cache_;
-  std::unique_ptr<WalkTable> memory_;
+  WorkSupply work_;
 };
 
 }  // namespace dpubench::headroom

@@ -294,7 +294,7 @@ class UdpLink final : public Link {
     }
     buffer_bytes_ = static_cast<int>(std::min<long>(std::stol(kib) << 10, 1L << 30));
     static_cast<void>(address("local", argument(job, "local"), job.threads));
-    if (!job.sink) static_cast<void>(address("peer", argument(job, "peer"), job.threads));
+    if (job.part == Part::kSender) static_cast<void>(address("peer", argument(job, "peer"), job.threads));
   }
 
   [[nodiscard]] std::unique_ptr<Outlet> open_outlet(unsigned thread) override {
@@ -303,7 +303,7 @@ class UdpLink final : public Link {
   [[nodiscard]] std::unique_ptr<Inlet> open_inlet() override { return std::make_unique<UdpInlet>(job_, buffer_bytes_); }
   [[nodiscard]] bool is_up() const override { return true; }
   [[nodiscard]] nlohmann::json described() const override {
-    const std::string how = job_.sink ? "recvmmsg" : (gso_ ? "sendmmsg with UDP_SEGMENT" : "sendmmsg");
+    const std::string how = job_.part == Part::kSink ? "recvmmsg" : (gso_ ? "sendmmsg with UDP_SEGMENT" : "sendmmsg");
     return {{"kind", "udp"},
             {"driver", "kernel UDP socket"},
             {"detail", how + " at " + argument(job_, "local") + ", buffers of " + std::to_string(buffer_bytes_ >> 10) + " KiB"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "measure/window.hpp"
@@ -15,6 +16,16 @@ constexpr std::size_t kStretches = 16;
 /// L2 of a core where the kernel does not tell.
 constexpr std::size_t kUsualL2 = std::size_t{512} << 10;
 constexpr std::size_t kUsualMemoryTable = std::size_t{64} << 20;
+
+class Steps final : public Insertion {
+ public:
+  Steps(Delay kind, const WalkTable* table, unsigned thread, std::uint64_t steps) : work_(kind, table, thread), steps_(steps) {}
+  void after_burst(std::uint32_t /*packets*/) noexcept override { work_.do_steps(steps_); }
+
+ private:
+  Work work_;
+  std::uint64_t steps_;
+};
 
 }  // namespace
 
@@ -74,6 +85,31 @@ double Work::calibrate(const measure::Clock& clock) noexcept {
   std::array<double, kStretches> taken{};
   std::generate(taken.begin(), taken.end(), timed);
   return *std::min_element(taken.begin(), taken.end()) / static_cast<double>(steps);
+}
+
+bool is_work(Delay delay) {
+  return delay == Delay::kSpin || delay == Delay::kCache || delay == Delay::kMemory;
+}
+
+void WorkSupply::calibrate(Delay kind, const OnThread& on_thread) {
+  double& step_ns = step_ns_.at(place(kind));
+  if (step_ns > 0) return;
+  if (kind == Delay::kCache) cache_ = std::make_unique<WalkTable>(cache_table_bytes(), seed_);
+  if (kind == Delay::kMemory) memory_ = std::make_unique<WalkTable>(memory_table_bytes(), seed_);
+  const measure::Clock& clock = measure::Clock::instance();
+  on_thread([&] { step_ns = Work(kind, table_of(kind), 0).calibrate(clock); });
+}
+
+std::uint64_t WorkSupply::steps(Delay kind, double ns) const {
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(ns / step_ns(kind))));
+}
+
+const WalkTable* WorkSupply::table_of(Delay kind) const {
+  return kind == Delay::kCache ? cache_.get() : kind == Delay::kMemory ? memory_.get() : nullptr;
+}
+
+std::unique_ptr<Insertion> WorkSupply::insertion(Delay kind, unsigned thread, std::uint64_t steps) const {
+  return std::make_unique<Steps>(kind, table_of(kind), thread, steps);
 }
 
 }  // namespace dpubench::headroom

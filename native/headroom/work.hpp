@@ -1,9 +1,12 @@
 // The work that a trial inserts between bursts: three kinds, which load the core in different ways.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "headroom/job.hpp"
@@ -60,6 +63,54 @@ class Work {
   const WalkTable* table_;
   std::uint64_t state_ = 0x9E3779B97F4A7C15U;
   std::uint32_t at_;
+};
+
+/// What a thread does after each burst of a trial. One call per burst.
+class Insertion {
+ public:
+  virtual ~Insertion() = default;
+  /// Do the work that goes with a burst of `packets`.
+  virtual void after_burst(std::uint32_t packets) noexcept = 0;
+  /// Check the work of the trial that ended. @return what is wrong with it, or an empty text
+  virtual std::string check() { return {}; }
+};
+
+/// Return whether a delay is work of this file.
+bool is_work(Delay delay);
+
+/// The work of a process: tables and calibrations, each made when it is first needed. All threads share it.
+class WorkSupply {
+ public:
+  /// A function that runs a call on the thread whose speed counts.
+  using OnThread = std::function<void(const std::function<void()>&)>;
+
+  explicit WorkSupply(std::uint64_t seed) : seed_(seed) {}
+  /// Make the table of `kind` and time its steps, unless that was done.
+  void calibrate(Delay kind, const OnThread& on_thread);
+  /// Return the time of a step in ns. Calibrate before.
+  [[nodiscard]] double step_ns(Delay kind) const { return step_ns_.at(place(kind)); }
+  /// Return the steps that take `ns` when the work runs alone. One at least: a load from memory takes longer than the shortest
+  /// delays, and the time that it takes is what counts. Calibrate before.
+  [[nodiscard]] std::uint64_t steps(Delay kind, double ns) const;
+  /// Return the table of `kind`; null for kSpin. Calibrate before.
+  [[nodiscard]] const WalkTable* table_of(Delay kind) const;
+  /// Return the insertion of a thread that does `steps` after each burst.
+  [[nodiscard]] std::unique_ptr<Insertion> insertion(Delay kind, unsigned thread, std::uint64_t steps) const;
+
+ private:
+  static std::size_t place(Delay kind) { return static_cast<std::size_t>(kind) - static_cast<std::size_t>(Delay::kSpin); }
+
+  std::uint64_t seed_;
+  std::array<double, 3> step_ns_{};  ///< of kSpin, kCache, kMemory; 0: not calibrated yet
+  std::unique_ptr<WalkTable> cache_;
+  std::unique_ptr<WalkTable> memory_;
+};
+
+/// What a process tells of the speed of its threads.
+struct Pace {
+  bool pinned = false;
+  double spin_step_ns = 0;  ///< time of a step of spinning, as calibrated on the first thread; 0: not known
+  std::string no_cycles;    ///< why no thread has a counter of core cycles; empty where they have
 };
 
 }  // namespace dpubench::headroom

@@ -1,5 +1,5 @@
-// dpubench-headroom: sends bursts of packets with a delay between them, or counts them at the other end. It reads a job and
-// commands from standard input and writes events to standard output (docs/headroom-study.md).
+// dpubench-headroom: sends bursts of packets with a delay between them, forwards them, or counts them at the other end. It reads
+// a job and commands from standard input and writes events to standard output (docs/headroom-study.md).
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,7 +26,7 @@ std::uint64_t obey_all(HeadroomSession& session, dpubench::protocol::Commands& c
       const Command command = parse_command(*line);
       if (std::holds_alternative<EndCommand>(command)) break;
       events.write(session.obey(command));
-      if (!std::holds_alternative<BeginCommand>(command)) ++trials;
+      if (!std::holds_alternative<BeginCommand>(command) && !std::holds_alternative<ForwardCommand>(command)) ++trials;
     } catch (const Error& error) {
       events.failure("trial", error.what());
     }
@@ -38,10 +38,11 @@ std::uint64_t obey_all(HeadroomSession& session, dpubench::protocol::Commands& c
 class Headroom final : public dpubench::programs::SessionProgram<HeadroomJob> {
  public:
   Headroom()
-      : SessionProgram("dpubench-headroom",
-                       "Sends bursts of packets with a delay between them, or counts them: reads a job and commands (JSON lines) "
-                       "from standard input and writes events (NDJSON) to standard output.",
-                       "print the catalog of back-ends and kinds of ports as one hello event") {}
+      : SessionProgram(
+            "dpubench-headroom",
+            "Sends bursts of packets with a delay between them, forwards or counts them: reads a job and commands (JSON lines) "
+            "from standard input and writes events (NDJSON) to standard output.",
+            "print the catalog of back-ends and kinds of ports as one hello event") {}
 
  private:
   [[nodiscard]] nlohmann::json catalog(const EngineCatalog& /*engines*/) const override {
@@ -51,7 +52,9 @@ class Headroom final : public dpubench::programs::SessionProgram<HeadroomJob> {
   std::uint64_t work(const HeadroomJob& job, const EngineCatalog& engines, EventWriter& events, std::string& phase,
                      bool& working) override {
     if (job.backend.kind == "port") {
-      dpubench::datapath::start_eal(job.memory, dpubench::datapath::port_devices(std::vector{job.backend.port}));
+      std::vector ports{job.backend.port};
+      if (job.part == Part::kForwarder) ports.push_back(job.out.port);
+      dpubench::datapath::start_eal(job.memory, dpubench::datapath::port_devices(ports));
     }
     HeadroomSession session(job, engines, [&](std::string_view begun) {
       phase = begun;

@@ -120,41 +120,113 @@ def veth_pair(max_frame: int, queues: int = 1) -> Iterator[VethPair]:
         UserError: without root or without ``ip``
         EnvironmentFault: when the kernel refuses
     """
+    name, link = f"{_own_name()}-{next(_serial)}", _link_name()
+    mtu = _mtu(max_frame)
+    client = Side(f"{name}-client", f"{link}c", "198.18.0.1", "02:00:00:00:00:01")
+    server = Side(f"{name}-server", f"{link}s", "198.18.0.2", "02:00:00:00:00:02")
+    with _namespaces(client.namespace, server.namespace):
+        _add_veth(client, server, mtu, queues)
+        for side, other in ((client, server), (server, client)):
+            _bring_up(side)
+            _know(side, other.address, other.mac)
+        yield VethPair(client, server, mtu, queues)
+
+
+@dataclass(frozen=True, slots=True)
+class VethChain:
+    """Three namespaces in a row, joined by two veth pairs: what goes from client to server crosses the one in the middle."""
+
+    client: Side
+    way_in: Side  #: of the namespace in the middle, towards the client
+    way_out: Side  #: of the same namespace, towards the server
+    server: Side
+
+
+@contextlib.contextmanager
+def veth_chain(max_frame: int, queues: int = 1, *, routed: bool) -> Iterator[VethChain]:
+    """Make three namespaces in a row, joined by two veth pairs, with all ends up; remove them at the end.
+
+    Args:
+        max_frame: bytes of the longest frame, with FCS
+        queues: number for each end and direction
+        routed: whether the kernel in the middle forwards; else frames are addressed so that a program in the middle may hand them on unchanged
+
+    Raises:
+        UserError: without root or without ``ip``
+        EnvironmentFault: when the kernel refuses
+    """
+    name, near, far = f"{_own_name()}-{next(_serial)}", _link_name(), _link_name()
+    mtu = _mtu(max_frame)
+    client = Side(f"{name}-client", f"{near}c", "198.18.0.1", "02:00:00:00:00:01")
+    way_in = Side(f"{name}-device", f"{near}d", "198.18.0.2", "02:00:00:00:00:11")
+    way_out = Side(f"{name}-device", f"{far}d", "198.18.1.1", "02:00:00:00:00:12")
+    server = Side(f"{name}-server", f"{far}s", "198.18.1.2", "02:00:00:00:00:02")
+    with _namespaces(client.namespace, way_in.namespace, server.namespace):
+        _add_veth(client, way_in, mtu, queues)
+        _add_veth(way_out, server, mtu, queues)
+        for side in (client, way_in, way_out, server):
+            _bring_up(side)
+        for side, gateway, other in ((client, way_in, server), (server, way_out, client)):
+            _know(side, gateway.address, gateway.mac if routed else other.mac)
+            subnet = other.address.rpartition(".")[0] + ".0/24"
+            _ip("-n", side.namespace, "route", "add", subnet, "via", gateway.address, "dev", side.interface)
+        for side, other in ((way_in, client), (way_out, server)):
+            _know(side, other.address, other.mac)
+        if routed and (refused := _write_inside(way_in, "/proc/sys/net/ipv4/ip_forward", "1")):
+            raise EnvironmentFault(f"veth: the kernel in the namespace cannot forward: {refused}")
+        yield VethChain(client, way_in, way_out, server)
+
+
+@contextlib.contextmanager
+def _namespaces(*names: str) -> Iterator[None]:
+    """Make namespaces; remove them, with the interfaces inside, at the end. @raises UserError, EnvironmentFault"""
     if reason := unavailable():
         raise UserError(f"veth: {reason}")
     had_folder = _is_mounted(_NETNS)
-    name = f"{_own_name()}-{next(_serial)}"
-    # Unique on the whole machine, because the kernel's threads bear the name; at most 15 characters.
-    link = f"dpu{_base36(os.getpid())}x{_base36(next(_serial))}"
-    mtu = max_frame - _MTU_OVERHEAD + _DATAGRAM_ROOM
-    client = Side(f"{name}-client", f"{link}c", "198.18.0.1", "02:00:00:00:00:01")
-    server = Side(f"{name}-server", f"{link}s", "198.18.0.2", "02:00:00:00:00:02")
     try:
-        for side in (client, server):
-            _ip("netns", "add", side.namespace)
-        ends = []
-        for side in (client, server):
-            ends += ["name", side.interface, "mtu", str(mtu), "address", side.mac, "netns", side.namespace]
-            ends += ["numtxqueues", str(queues), "numrxqueues", str(queues), *(["type", "veth", "peer"] if side is client else [])]
-        _ip("link", "add", *ends)
-        for side, other in ((client, server), (server, client)):
-            inside = ("-n", side.namespace)
-            # Old kernels and old `ip` do not know the limit: no NAPI then.
-            limited = _run([_tool("ip"), *inside, "link", "set", "dev", side.interface, "gro_max_size", "1"], check=False).returncode == 0
-            _run([*side.prefix, sys.executable, "-I", "-S", "-c", _QUIET, side.interface, str(int(limited))])
-            _ip(*inside, "address", "add", f"{side.address}/24", "dev", side.interface)
-            _ip(*inside, "link", "set", "lo", "up")
-            _ip(*inside, "link", "set", side.interface, "up")
-            # A permanent entry avoids queries for the address while frames are counted.
-            _ip(*inside, "neighbour", "replace", other.address, "lladdr", other.mac, "dev", side.interface, "nud", "permanent")
-        yield VethPair(client, server, mtu, queues)
+        for name in names:
+            _ip("netns", "add", name)
+        yield
     finally:
         with _uninterrupted():
-            _ip("-n", client.namespace, "link", "delete", client.interface, check=False)
-            for side in (client, server):
-                _remove_namespace(side.namespace)
+            for name in names:
+                _remove_namespace(name)
             if not had_folder:
                 _remove_folder_of_namespaces()
+
+
+def _link_name() -> str:
+    """Return the beginning of the names of a pair's interfaces. It is unique on the whole machine, because the kernel's threads bear the name."""
+    return f"dpu{_base36(os.getpid())}x{_base36(next(_serial))}"  # with one letter more at most 15 characters
+
+
+def _mtu(max_frame: int) -> int:
+    return max_frame - _MTU_OVERHEAD + _DATAGRAM_ROOM
+
+
+def _add_veth(one: Side, other: Side, mtu: int, queues: int) -> None:
+    """Make a veth pair with its ends in two namespaces that exist."""
+    ends = []
+    for side in (one, other):
+        ends += ["name", side.interface, "mtu", str(mtu), "address", side.mac, "netns", side.namespace]
+        ends += ["numtxqueues", str(queues), "numrxqueues", str(queues), *(["type", "veth", "peer"] if side is one else [])]
+    _ip("link", "add", *ends)
+
+
+def _bring_up(side: Side) -> None:
+    """Give an end of a veth pair its address, forbid what would change frames or add some, and bring it up."""
+    inside = ("-n", side.namespace)
+    # Old kernels and old `ip` do not know the limit: no NAPI then.
+    limited = _run([_tool("ip"), *inside, "link", "set", "dev", side.interface, "gro_max_size", "1"], check=False).returncode == 0
+    _run([*side.prefix, sys.executable, "-I", "-S", "-c", _QUIET, side.interface, str(int(limited))])
+    _ip(*inside, "address", "add", f"{side.address}/24", "dev", side.interface)
+    _ip(*inside, "link", "set", "lo", "up")
+    _ip(*inside, "link", "set", side.interface, "up")
+
+
+def _know(side: Side, address: str, mac: str) -> None:
+    """Tell the kernel of a namespace who has an address: it then sends no queries for it while frames are counted."""
+    _ip("-n", side.namespace, "neighbour", "replace", address, "lladdr", mac, "dev", side.interface, "nud", "permanent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,19 +300,44 @@ def move_receive_work(side: Side, cpu: int) -> ReceiveWork:
     Raises:
         EnvironmentFault: when the kernel cannot
     """
-    if refused := _write_inside(side, f"/sys/class/net/{side.interface}/threaded", "1"):
-        raise EnvironmentFault(
-            f"veth: the kernel's receive work cannot be moved to CPU {cpu}: {refused} (threaded NAPI needs Linux 5.19 and iproute2 6.0)"
-        )
-    threads = _napi_threads(side.interface)
-    if not threads:
-        raise EnvironmentFault(f"veth: the kernel's receive work cannot be moved to CPU {cpu}: no thread napi/{side.interface}-* appeared")
+    threads = _receive_threads(side, f"CPU {cpu}")
     for thread in threads:
         os.sched_setaffinity(thread, {cpu})
         # Like a softirq, it goes before a program that polls on the same CPU, and does not wait for the end of its time slice.
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, thread, -20)
     return ReceiveWork(side, cpu, tuple(threads))
+
+
+def spread_receive_work(side: Side, cpus: Sequence[int]) -> tuple[int, ...]:
+    """Make the kernel handle packets for ``side`` on ``cpus``, one queue after the other, before all programs there, as interrupts of a card would.
+
+    Returns:
+        numbers of the kernel's threads, one per queue. They last until the pair is gone.
+
+    Raises:
+        EnvironmentFault: when the kernel cannot
+    """
+    threads = _receive_threads(side, f"CPUs {', '.join(map(str, cpus))}")
+    for thread, cpu in zip(threads, itertools.cycle(cpus), strict=False):
+        os.sched_setaffinity(thread, {cpu})
+        # A real-time thread also goes before programs whose session has a share of its own (autogroup and cgroups, sched(7)).
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, thread, -20)
+            os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(1))
+    return tuple(threads)
+
+
+def _receive_threads(side: Side, where: str) -> list[int]:
+    """Make the kernel handle packets for ``side`` in threads, and return their numbers. @raises EnvironmentFault"""
+    if refused := _write_inside(side, f"/sys/class/net/{side.interface}/threaded", "1"):
+        raise EnvironmentFault(
+            f"veth: the kernel's receive work cannot be moved to {where}: {refused} (threaded NAPI needs Linux 5.19 and iproute2 6.0)"
+        )
+    threads = _napi_threads(side.interface)
+    if not threads:
+        raise EnvironmentFault(f"veth: the kernel's receive work cannot be moved to {where}: no thread napi/{side.interface}-* appeared")
+    return threads
 
 
 def went_down(work: ReceiveWork) -> bool:
@@ -280,11 +377,17 @@ def receive_counts(*works: ReceiveWork) -> ReceiveCounts:
     lines = Path("/proc/softirqs").read_text(encoding="ascii").splitlines()
     cpus = [int(word.removeprefix("CPU")) for word in lines[0].split()]
     counts = next((line.split()[1:] for line in lines if line.split()[0] == "NET_RX:"), [])
-    threads = {}
-    for thread in (thread for work in works for thread in work.threads):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            threads[thread] = int(Path(f"/proc/{thread}/schedstat").read_text(encoding="ascii").split()[0])
+    threads = run_times_ns([thread for work in works for thread in work.threads])
     return ReceiveCounts(dict(zip(cpus, map(int, counts), strict=False)), threads)
+
+
+def run_times_ns(threads: Sequence[int]) -> dict[int, int]:
+    """Return for each thread that still is there the time that it ran until now."""
+    found = {}
+    for thread in threads:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            found[thread] = int(Path(f"/proc/{thread}/schedstat").read_text(encoding="ascii").split()[0])
+    return found
 
 
 def receive_work_elsewhere(work: ReceiveWork, before: ReceiveCounts, after: ReceiveCounts, packets: int) -> str:
@@ -402,10 +505,12 @@ def _run(words: Sequence[str], check: bool = True) -> subprocess.CompletedProces
     """Run a command in its own session, which Ctrl-C at the terminal does not reach. @raises EnvironmentFault"""
     what = " ".join(words[:8])
     try:
-        # In a session of its own, Ctrl-C cannot end the command half-way: the caller must know what was made.
-        done = subprocess.run(
-            list(words), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_COMMAND_S, start_new_session=True, check=False
-        )
+        # In a session of its own, Ctrl-C cannot end the command half-way: the caller must know what was made. A signal that arrived while the
+        # command starts would leave it running unknown.
+        with _deferred():
+            done = subprocess.run(
+                list(words), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_COMMAND_S, start_new_session=True, check=False
+            )
     except subprocess.TimeoutExpired:
         raise EnvironmentFault(f"`{what}` did not end within {_COMMAND_S:g} s") from None
     except OSError as error:
@@ -475,6 +580,23 @@ def _is_mounted(folder: Path) -> bool:
     with contextlib.suppress(OSError):
         return any(line.split()[4] == str(folder) for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines())
     return False
+
+
+@contextlib.contextmanager
+def _deferred() -> Iterator[None]:
+    """Let signals that end this process wait for the end of the block. Does nothing in threads, which get no signals."""
+    came: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+    with contextlib.suppress(ValueError):
+        for number in signals.ending():
+            before[number] = signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for waiting in came:
+            signal.raise_signal(waiting)
 
 
 @contextlib.contextmanager

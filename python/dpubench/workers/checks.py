@@ -15,7 +15,7 @@ _ADDED = frozenset({"layout"})
 #: Events of dpubench-server and dpubench-traffic.
 _OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready", "begun", "filled", "trial", "served", "checked", "done"})
 #: Events of dpubench-headroom.
-_OF_HEADROOM: Final = frozenset({"hello", "progress", "warning", "failure", "opened", "begun", "sent", "counted", "done"})
+_OF_HEADROOM: Final = frozenset({"hello", "progress", "warning", "failure", "opened", "begun", "sent", "forwarded", "counted", "done"})
 #: Events of dpubench-cores.
 _OF_THE_MODEL = frozenset({"hello", "progress", "failure", "checked", "result", "done"})
 #: Events of dpubench-tool.

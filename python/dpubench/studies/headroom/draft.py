@@ -20,7 +20,7 @@ from dpubench.studies.headroom import fitting, model, points
 from dpubench.studies.headroom.execute import Run
 from dpubench.studies.headroom.plan import Plan
 from dpubench.studies.headroom.rounds import SamplesWriter
-from dpubench.studies.headroom.session import Setting
+from dpubench.studies.headroom.session import Setting, device_cpus, ends_cpus
 from dpubench.studies.measured.draft import MeasuredDraft
 from dpubench.studies.measured.model import Point
 from dpubench.targets import Target, vm
@@ -59,7 +59,17 @@ class Draft(MeasuredDraft):
         return [
             *super().lines(),
             f"step 1 tries {_list(self.plan.threads)} threads (this target has {cpus} CPUs) and bursts of {_list(self.plan.bursts)}",
+            *(["embedded: " + self._chain()] if "embedded" in self.plan.placement and (cpus > 1 or self._peer is not None) else []),
         ]
+
+    def _chain(self) -> str:
+        """Return on which CPUs sender, device and sink run where packets cross the target."""
+        sender, sink = ends_cpus(self._place, self._peer)
+        ends = (self._peer or self._place).name
+        return (
+            f"the device has {_cpus(device_cpus(self._place, self._peer))} of {self._place.name}, "
+            f"the sender {_cpus(sender)} and the sink {_cpus(sink)} of {ends}"
+        )
 
     def record(self, head: Head) -> dict[str, Any]:
         return super().record(head) | {
@@ -135,6 +145,11 @@ def _hello(target: Target) -> dict[str, Any]:
     if not events or events[0]["event"] != "hello" or "catalog" not in events[0]:
         raise EnvironmentFault(f"{program} --list: its first event holds no catalog: build program and package from one revision")
     return events[0]
+
+
+def _cpus(cpus: list[int]) -> str:
+    """Return CPUs for people: ``CPU 0``, ``CPUs 0, 1``."""
+    return f"CPU{'' if len(cpus) == 1 else 's'} {_list(cpus)}"
 
 
 def _list(values: list[int]) -> str:

@@ -17,11 +17,12 @@ from dpubench.analysis import statistics
 from dpubench.analysis.model import Interval
 from dpubench.run.listener import Listener
 from dpubench.run.work import Budget
-from dpubench.studies.headroom import fitting, model, rounds
+from dpubench.studies.headroom import fitting, links, model, rounds
+from dpubench.studies.headroom.crossing import CHUNK_NS, Crossed, Crossing
 from dpubench.studies.headroom.fitting import Candidate
 from dpubench.studies.headroom.model import Fit, Limit, Selection, Tried
-from dpubench.studies.headroom.plan import Plan, wanted_gbps
-from dpubench.studies.headroom.points import largest_packet
+from dpubench.studies.headroom.plan import Placement, Plan, wanted_gbps
+from dpubench.studies.headroom.points import largest_packet, placed
 from dpubench.studies.headroom.search import Configured, Edge, Search, pacing_limit_ns, rising, smallest_of_the_best
 from dpubench.studies.headroom.session import Session, SessionFault, Setting, Spec, Trial
 from dpubench.studies.measured import rounds as measured_rounds
@@ -37,6 +38,8 @@ ON_CPU: Final = "on_cpu"
 LOST: Final = "lost"
 IN_CACHE: Final = "in_cache"
 CUT_SHORT: Final = "cut_short"
+ASKED: Final = "asked_gbps"
+SURVIVED: Final = "survived_share"
 #: A device that takes nothing for more than this share of the threads' time is at its limit.
 _BLOCKED: Final = 0.02
 #: A larger share of lost packets is told.
@@ -50,10 +53,16 @@ _PROCESSES: Final = 3
 _REFERENCES: Final = 3
 #: Delays that a search samples, whatever the budget: the first pass, and the first steps towards the edge.
 _LEAST_DELAYS: Final = 13
-#: Bursts with a delay that a trial holds at least.
+#: Bursts with a delay that a trial holds at least. Where packets cross a device, the first and last of them may be smaller than the others.
 _LEAST_BURSTS: Final = 25
+_LEAST_BURSTS_CROSSING: Final = 100
+#: A device that finds nothing to do for less than this share of its time is at its limit.
+NO_TIME: Final = 0.05
+#: Trials of a round beside a forwarding kernel, each between two others of both kinds of reference, and the time of one at least.
+_RESTS: Final = 6
+_REST_S: Final = 0.02
 
-Key = tuple[str, int, int]  #: back-end, packet size, reuse
+Key = tuple[Placement, str, int, int]  #: placement, back-end, packet size, reuse
 
 
 class Run(MeasuredRun):
@@ -66,8 +75,8 @@ class Run(MeasuredRun):
     ) -> None:  # fmt: skip
         super().__init__(writer, plan, model.QUANTITIES, record, stop, display, budget)
         self.setting = setting
-        self._chosen = {(s.backend, s.size, s.reuse): s for s in map(Selection.of, record["selections"])}
-        self._sessions: dict[tuple[str, int], Session] = {}
+        self._chosen = {key_of(s): s for s in map(Selection.of, record["selections"])}
+        self._sessions: dict[tuple[Placement, str, int], Session] = {}
         self._open_sessions = contextlib.ExitStack()
         self._allowance_s = 0.0  #: time of a search, so that all that are owed fit the budget
 
@@ -81,20 +90,20 @@ class Run(MeasuredRun):
     def _begin(self) -> None:
         """Choose the configuration of each packet size that has none yet. A back-end that fails here fails its points."""
         owed = sorted({self._key(entry["parameters"]) for name, entry in self._points.items() if name in self._open()} - self._chosen.keys())
-        for backend, keys in itertools.groupby(owed, lambda key: key[0]):
+        for (placement, backend), keys in itertools.groupby(owed, lambda key: key[:2]):
             mine = list(keys)
-            self.stage(f"step 1: the highest rate of {backend}, {len(mine)} packet sizes", 0, max(self.budget.left_s(), 0.0))
-            for size in dict.fromkeys(largest_packet(self.plan.sizes, key[1]) for key in mine):
-                self._select(backend, size, [key for key in mine if largest_packet(self.plan.sizes, key[1]) == size])
+            self.stage(f"step 1: the highest rate of {placed(backend, placement)}, {len(mine)} packet sizes", 0, max(self.budget.left_s(), 0.0))
+            for size in dict.fromkeys(largest_packet(self.plan.sizes, key[2]) for key in mine):
+                self._select(placement, backend, size, [key for key in mine if largest_packet(self.plan.sizes, key[2]) == size])
         for name, entry in self._points.items():
             if name in self._open():
                 self._check_reachable(name, entry)
 
-    def _select(self, backend: str, max_packet: int, keys: Sequence[Key]) -> None:
-        cpus = len(self.setting.sender_cpus(backend))
+    def _select(self, placement: Placement, backend: str, max_packet: int, keys: Sequence[Key]) -> None:
+        cpus = len(self.setting.device_cpus() if placement == "embedded" else self.setting.sender_cpus(backend))
         threads = [n for n in self.plan.threads if n <= cpus] or [1]
         try:
-            with Session(self.setting, backend, max_packet, max(threads)) as session:
+            with session_of(placement)(self.setting, backend, max_packet, max(threads)) as session:
                 self._tell(session)
                 for key in keys:
                     found = self._selected(session, key, threads)
@@ -108,20 +117,21 @@ class Run(MeasuredRun):
                     self.journal.failure(fault.phase, str(fault), point=name)
 
     def _selected(self, session: Session, key: Key, threads: Sequence[int]) -> Selection:
-        _, size, reuse = key
+        placement, backend, size, reuse = key
         trials: dict[tuple[int, int], list[Trial]] = defaultdict(list)
         order = list(itertools.product(threads, self.plan.bursts)) * self.plan.selection
         random.Random(f"{self.plan.seed}/{key}").shuffle(order)
-        session.trial(Spec(size, 1, 1, reuse, self.plan.trial))  # the first trial finds everything cold
+        # Beside a kernel that forwards, what the lowest priority gets done tells whether it is at its limit.
+        beside, duration = ("spin", max(self.plan.trial, _REST_S)) if backend == links.KERNEL else ("none", self.plan.trial)
+        session.trial(Spec(size, 1, 1, reuse, duration, beside))  # the first trial finds everything cold
         for count, burst in order:
-            trials[count, burst].append(undisturbed(session, Spec(size, count, burst, reuse, self.plan.trial)))
-        tried = [
-            Tried(n, b, fmean(t.gbps for t in of), fmean(t.blocked for t in of), fmean(t.lost for t in of)) for (n, b), of in sorted(trials.items())
-        ]
+            trials[count, burst].append(undisturbed(session, Spec(size, count, burst, reuse, duration, beside)))
+        tried = [tried_of(n, b, of) for (n, b), of in sorted(trials.items())]
         rates = [Configured(t.threads, t.burst, t.gbps) for t in tried]
         best = smallest_of_the_best(rates, self.plan.tolerance)
         chosen = next(t for t in tried if (t.threads, t.burst) == (best.threads, best.burst))
-        return Selection(*key, best.threads, best.burst, best.rate, limit_of(chosen), rising(rates, self.plan.tolerance), tried)
+        above = rising(rates, self.plan.tolerance)
+        return Selection(backend, size, reuse, best.threads, best.burst, best.rate, limit_of(chosen), above, tried, placement=placement)
 
     def _check_reachable(self, name: str, entry: dict[str, Any]) -> None:
         peak = self._chosen[self._key(entry["parameters"])].gbps
@@ -131,7 +141,8 @@ class Run(MeasuredRun):
 
     def _tell(self, session: Session) -> None:
         """Record what a session tells of its link and of the clock."""
-        self.record["links"][session.backend] = f"{session.how}: {session.opened['port']['detail']}"
+        backend = placed(session.backend, session.placement)
+        self.record["links"][backend] = f"{session.how}: {session.opened['port']['detail']}"
         if not session.opened.get("no_cycles"):
             self.record["clock"] = "hardware counter"
         elif session.opened.get("ghz_estimate"):
@@ -140,6 +151,11 @@ class Run(MeasuredRun):
             self.journal.warn(warning)
         if session.hello:
             self.journal.hello(session.hello, "", session.setting.sender.program(programs.HEADROOM))
+        if session.placement == "embedded":
+            if self.setting.shares_cpu(session.backend, "embedded"):
+                message = f"back-end {backend}: {self.setting.ends.name} has one CPU for both"
+                self.journal.warn({"code": "shared-cpu", "message": message})
+            return
         if self.setting.is_blind(session.backend):
             self.journal.warn({"code": "no-receiver", "message": f"back-end {session.backend} has no sink"})
         if self.setting.shares_cpu(session.backend):
@@ -167,19 +183,25 @@ class Run(MeasuredRun):
     def measure(self, point: str, parameters: dict[str, str], number: int) -> dict[str, float]:
         """Return the figures of ``point`` in round ``number``. @raises PointFailed, Interrupted"""
         selection = self._chosen[self._key(parameters)]
-        at = (selection.backend, largest_packet(self.plan.sizes, selection.size))
+        at = (selection.placement, selection.backend, largest_packet(self.plan.sizes, selection.size))
         try:
             if at not in self._sessions:
                 self._sessions[at] = self._open_sessions.enter_context(self._session(*at))
-            return self._searched(self._sessions[at], selection, point, parameters, number)
+            session = self._sessions[at]
+            if isinstance(session, Crossing) and session.backend == links.KERNEL:
+                return self._rested(session, selection, parameters)
+            return self._searched(session, selection, point, parameters, number)
         except SessionFault as fault:
             if at in self._sessions:
                 self._sessions.pop(at).__exit__(None, None, None)
             raise PointFailed(fault.phase, str(fault)) from None
 
-    def _session(self, backend: str, max_packet: int) -> Session:
-        of = [s for s in self._chosen.values() if s.backend == backend and largest_packet(self.plan.sizes, s.size) == max_packet]
-        return Session(self.setting, backend, max_packet, max(s.threads for s in of))
+    def _session(self, placement: Placement, backend: str, max_packet: int) -> Session:
+        of = [
+            s.threads for s in self._chosen.values()
+            if (s.placement, s.backend) == (placement, backend) and largest_packet(self.plan.sizes, s.size) == max_packet
+        ]  # fmt: skip
+        return session_of(placement)(self.setting, backend, max_packet, max(of))
 
     def _searched(self, session: Session, chosen: Selection, point: str, parameters: dict[str, str], number: int) -> dict[str, float]:
         work = parameters["work"]
@@ -187,27 +209,57 @@ class Run(MeasuredRun):
         session.trial(free)  # the first trial after another point finds everything cold
         references = [undisturbed(session, free) for _ in range(_REFERENCES)]
         peak = fmean(t.gbps for t in references)
-        wanted = min(wanted_gbps(parameters["rate"], peak), peak)
+        asked = wanted = min(wanted_gbps(parameters["rate"], peak), peak)
         limit_ns = pacing_limit_ns(chosen.threads, chosen.burst, wanted * 1e9 / (8 * chosen.size))
+        full, least_bursts = peak, _LEAST_BURSTS  #: rate without delay
+        if session.placement == "embedded":
+            # The sender offers the wanted rate. The device must take it, with whatever it does besides.
+            free = replace(free, due_ns=limit_ns, duration_s=max(free.duration_s, _LEAST_BURSTS_CROSSING * limit_ns * 1e-9))
+            references = [undisturbed(session, free) for _ in range(_REFERENCES)]
+            full = wanted = fmean(t.gbps for t in references)
+            limit_ns = pacing_limit_ns(chosen.threads, chosen.burst, full * 1e9 / (8 * chosen.size))
+            least_bursts = _LEAST_BURSTS_CROSSING
         search = Search(limit_ns, (1 - self.plan.tolerance) * wanted, self.plan.resolution)
         trials: dict[float, list[Trial]] = defaultdict(list)
         before = references[-1]
         given_up = time.monotonic() + self._allowance_s
         while (delay_ns := search.next()) is not None and (len(trials) < _LEAST_DELAYS or time.monotonic() < given_up):
             self.stop.check()
-            duration = max(self.plan.trial, _LEAST_BURSTS * delay_ns * 1e-9)
-            trial = undisturbed(session, Spec(free.size, free.threads, free.burst, free.reuse, duration, work, delay_ns))
+            duration = max(free.duration_s, least_bursts * delay_ns * 1e-9)
+            trial = undisturbed(session, replace(free, duration_s=duration, delay=work, delay_ns=delay_ns))
             after = undisturbed(session, free)
             # The machine moves between trials. A sample counts by its ratio to the trials without delay on both sides of it.
             reference = (before.gbps + after.gbps) / 2
-            rate = trial.gbps / reference * peak if reference > 0 else 0.0
+            rate = trial.gbps / reference * full if reference > 0 else 0.0
             search.add(delay_ns, rate)
             trials[delay_ns].append(trial)
             references.append(after)
             before = after
-            self._keep_sample(number, point, rate, peak, trial, delay_ns)
-        found = figures(chosen, search.edge(), trials, references, wanted, session.opened.get("ghz_estimate"), len(self.setting.sender.cpus()), peak)
+            self._keep_sample(number, point, rate, full, trial, delay_ns)
+        cpus = len(self.setting.device_cpus() if session.placement == "embedded" else self.setting.sender.cpus())
+        found = figures(chosen, search.edge(), trials, references, wanted, session.opened.get("ghz_estimate"), cpus, peak)
+        if session.placement == "embedded":
+            crossed = [t for t in references if isinstance(t, Crossed)]
+            found |= {ASKED: asked, model.IDLE: 100 * fmean(t.free for t in crossed)} | kernel_figure(crossed)
         return found | {CUT_SHORT: float(search.next() is not None)}
+
+    def _rested(self, session: Crossing, chosen: Selection, parameters: dict[str, str]) -> dict[str, float]:
+        """Return the figures of a round beside a forwarding kernel: what the lowest priority gets done, against the same work alone."""
+        free = Spec(chosen.size, chosen.threads, chosen.burst, chosen.reuse, max(self.plan.trial, _REST_S))
+        session.trial(free)  # the first trial after another point finds everything cold
+        peak = fmean(session.trial(free).gbps for _ in range(_REFERENCES))
+        asked = min(wanted_gbps(parameters["rate"], peak), peak)
+        due_ns = pacing_limit_ns(chosen.threads, chosen.burst, asked * 1e9 / (8 * chosen.size))
+        free = replace(free, due_ns=due_ns, duration_s=max(free.duration_s, _LEAST_BURSTS_CROSSING * due_ns * 1e-9))
+        worked = replace(free, delay=parameters["work"])
+        beside: list[Crossed] = []
+        references, alone = [session.trial(free)], [had_cpu(session, worked)]
+        for _ in range(_RESTS):
+            self.stop.check()
+            beside.append(session.trial(worked))
+            references.append(session.trial(free))
+            alone.append(had_cpu(session, worked))
+        return rest_figures(beside, references, alone, asked, session.opened.get("ghz_estimate"), peak)
 
     # --- operators on what is left
 
@@ -234,7 +286,7 @@ class Run(MeasuredRun):
             fits[name] = []
             for one, said in judged:
                 predicted, seen = None, None
-                if one in wanted:
+                if one in wanted and chosen.backend != links.KERNEL:
                     predicted = fitting.predicted_gbps(
                         chosen.size, chosen.threads, chosen.burst, fmean(of[model.BURST]) * 1e3, fmean(of[model.PEAK_RATE]), one.ns
                     )
@@ -255,7 +307,9 @@ class Run(MeasuredRun):
         rates = []
         try:
             for _ in range(_PROCESSES):
-                with Session(self.setting, chosen.backend, largest_packet(self.plan.sizes, chosen.size), chosen.threads, job) as session:
+                with session_of(chosen.placement)(
+                    self.setting, chosen.backend, largest_packet(self.plan.sizes, chosen.size), chosen.threads, job
+                ) as session:
                     session.trial(free)
                     before, ratios = undisturbed(session, free), []
                     for _ in range(_REFERENCES):
@@ -279,7 +333,27 @@ class Run(MeasuredRun):
 
     @staticmethod
     def _key(parameters: dict[str, str]) -> Key:
-        return parameters["backend"], int(parameters["size"]), int(parameters.get("reuse", "1"))
+        placement: Placement = "embedded" if "placement" in parameters else "separated"
+        return placement, parameters["backend"], int(parameters["size"]), int(parameters.get("reuse", "1"))
+
+
+def key_of(selection: Selection) -> Key:
+    """Return what a selection is for."""
+    return selection.placement, selection.backend, selection.size, selection.reuse
+
+
+def session_of(placement: Placement) -> type[Session]:
+    """Return the class of a placement's sessions."""
+    return Crossing if placement == "embedded" else Session
+
+
+def tried_of(threads: int, burst: int, trials: Sequence[Trial]) -> Tried:
+    """Return a configuration of step 1 with the means of its trials."""
+    found = Tried(threads, burst, fmean(t.gbps for t in trials), fmean(t.blocked for t in trials), fmean(t.lost for t in trials))
+    crossed = [t for t in trials if isinstance(t, Crossed)]
+    if not crossed:
+        return found
+    return replace(found, free=fmean(t.free for t in crossed), lost_in=fmean(t.lost_in for t in crossed), dropped=fmean(t.dropped for t in crossed))
 
 
 def undisturbed(session: Session, spec: Spec) -> Trial:
@@ -292,8 +366,28 @@ def undisturbed(session: Session, spec: Spec) -> Trial:
     return best
 
 
+def had_cpu(session: Crossing, spec: Spec) -> float:
+    """Return the share of time that work of the lowest priority gets while no packet crosses; the most of some attempts, if others run there."""
+    best = session.alone(spec)
+    for _ in range(_ATTEMPTS - 1):
+        if best >= _HAD_CPU:
+            break
+        best = max(best, session.alone(spec))
+    return best
+
+
+def kernel_figure(trials: Sequence[Crossed]) -> dict[str, float]:
+    """Return the share of the device's time in threads of the kernel, where it has such threads of its own."""
+    shares = [t.kernel for t in trials if t.kernel is not None]
+    return {model.KERNEL: 100 * fmean(shares)} if shares else {}
+
+
 def limit_of(tried: Tried) -> Limit:
     """Return what limits the rate of a configuration, by what was seen of it."""
+    if tried.free is not None and tried.lost_in is not None:
+        if tried.free < NO_TIME or tried.lost_in > MOST_LOST:
+            return "device"
+        return "sink" if tried.lost > MOST_LOST else "generator"
     return "device" if tried.blocked > _BLOCKED else "sink" if tried.lost > MOST_LOST else "generator"
 
 
@@ -312,15 +406,47 @@ def figures(
     slope = left_ns / edge.survived_ns if is_work else 1.0
     more_ns = slope * (edge.delay_ns - edge.survived_ns)
     left_ns, period_ns = left_ns + more_ns, fmean(t.period_ns for t in at_edge) + more_ns
-    share = left_ns / period_ns
+    share, per_packet_ns = left_ns / period_ns, left_ns / fmean(t.packets_per_burst for t in at_edge)
     seen = [t for of in trials.values() for t in of] + list(references)
-    cycles = [t.sent["core_cycles"] / t.sent["cpu_ns"] for t in seen if t.sent.get("core_cycles") and t.sent["cpu_ns"]]
+    # A device finds bursts as large as asked for only where it has little time left.
+    bursts = at_edge if isinstance(at_edge[0], Crossed) else references
+    cycles = [t.ghz for t in seen if t.ghz is not None]
     ghz = median(cycles) if cycles else ghz_estimate
+    in_cache = any(t.at_work.get("beyond_caches") is False for t in seen if t.spec.delay == "memory")
     found = {
-        model.TAKEN: 100 * (1 - share), model.LEFT: 100 * share, model.LEFT_NS: left_ns / chosen.burst, model.DELAY: edge.delay_ns / 1e3,
-        model.BURST: fmean(t.per_burst_ns("burst") for t in references) / 1e3, model.RATE: fmean(t.gbps for t in at_edge), model.PEAK_RATE: peak,
+        model.TAKEN: 100 * (1 - share), model.LEFT: 100 * share, model.LEFT_NS: per_packet_ns, model.DELAY: edge.delay_ns / 1e3,
+        model.BURST: fmean(t.whole_burst_ns for t in bursts) / 1e3, model.RATE: fmean(t.gbps for t in at_edge), model.PEAK_RATE: peak,
         model.MACHINE: 100 * (1 - min(chosen.threads, cpus) * (1 - share) / cpus),
         WANTED: wanted, FIRST_FALL: (edge.first_fall_ns or 0.0) / 1e3, PACED: float(edge.is_paced), ON_CPU: fmean(t.on_cpu for t in seen),
-        LOST: fmean(t.lost for t in references), IN_CACHE: float(any(t.sent.get("beyond_caches") is False for t in seen if t.spec.delay == "memory")),
+        LOST: fmean(t.lost for t in references), IN_CACHE: float(in_cache),
     }  # fmt: skip
     return found | ({model.LEFT_CYCLES: found[model.LEFT_NS] * ghz} if ghz else {})
+
+
+def rest_figures(
+    beside: Sequence[Crossed], references: Sequence[Crossed], alone: Sequence[float], asked: float, ghz_estimate: float | None, peak: float
+) -> dict[str, float]:  # fmt: skip
+    """Return the figures of a round beside a forwarding kernel.
+
+    Args:
+        beside: trials with work of the lowest priority while packets cross
+        references: trials without such work, on both sides of each of those
+        alone: shares of the time in which the work gets done while no packet crosses, on both sides of each
+        asked: rate to offer, in Gb/s
+        ghz_estimate: core cycles per ns; None: not known
+        peak: highest rate of the configuration, in Gb/s
+    """
+    shares = [trial.free / fmean(pair) for trial, pair in zip(beside, itertools.pairwise(alone), strict=True)]
+    survived = [trial.gbps / fmean(t.gbps for t in pair) for trial, pair in zip(beside, itertools.pairwise(references), strict=True)]
+    cpus, rate = beside[0].cpus, fmean(t.gbps for t in beside)
+    # What is taken is told no finer than the work is watched, and is no less than the time of the kernel's own threads.
+    own = [t.kernel for t in beside if t.kernel is not None]
+    taken = max(1 - median(shares), CHUNK_NS / fmean(float(t.device["elapsed_ns"]) for t in beside), fmean(own or [0.0]))
+    left_ns = (1 - taken) * cpus / fmean(t.pps for t in beside) * 1e9
+    in_cache = any(t.at_work.get("beyond_caches") is False for t in beside if t.spec.delay == "memory")
+    found = {
+        model.TAKEN: 100 * taken, model.LEFT: 100 * (1 - taken), model.LEFT_NS: left_ns, model.RATE: rate, model.PEAK_RATE: peak,
+        model.MACHINE: 100 * (1 - taken), ASKED: asked, WANTED: fmean(t.gbps for t in references), SURVIVED: median(survived), ON_CPU: fmean(alone),
+        LOST: fmean(t.lost for t in references), IN_CACHE: float(in_cache),
+    }  # fmt: skip
+    return found | kernel_figure(references) | ({model.LEFT_CYCLES: left_ns * ghz_estimate} if ghz_estimate else {})

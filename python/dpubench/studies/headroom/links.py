@@ -1,4 +1,4 @@
-"""The links of study ``headroom``: makes them, joins sender and sink, and says why one cannot be made."""
+"""The links of study ``headroom``: makes them, joins sender and sink, or both with a device between, and says why one cannot be made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ from dpubench.errors import nearest
 _PORTS: Final = {"null": "null", "memif": "memif", "af_packet": "af_packet", "af_xdp": "af_xdp", "pci": "pci"}
 _SOCKETS: Final = ("udp", "udp-gso")
 PKTGEN: Final = "pktgen"
-NAMES: Final = (*_PORTS, *_SOCKETS, PKTGEN)
+#: The kernel forwards between two of its interfaces.
+KERNEL: Final = "kernel"
+#: Back-ends of separated placement, and of embedded placement.
+SEPARATED: Final = (*_PORTS, *_SOCKETS, PKTGEN)
+EMBEDDED: Final = ("memif", "af_packet", "af_xdp", "pci", KERNEL)
+NAMES: Final = (*SEPARATED, KERNEL)
+#: Arguments of sender and sink in embedded placement. The device's two sides have all others, or those with these beginnings.
+_OF_SOCKETS: Final = ("local", "peer", "gso", "buffer_kib")
+#: Further arguments of the two ends: the sink's address where it is not that to which packets are sent, and names of network namespaces there.
+_OF_ENDS: Final = ("sink_local", "sender_namespace", "sink_namespace")
+_IN, _OUT = "in_", "out_"
 #: Back-ends whose packets nobody receives.
 _BLIND: Final = ("null", PKTGEN)
 #: Largest packet of a port, without FCS (kMaxFrame of native/datapath/job.hpp).
@@ -34,6 +44,22 @@ class Ends:
     sender_prefix: list[str] = field(default_factory=list)
     sink_prefix: list[str] = field(default_factory=list)
     receiving: network.Side | None = None  #: side at which the kernel receives, on whatever CPU
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A device between sender and sink: the back-ends for the three jobs, and the words that start the programs there."""
+
+    sender: dict[str, Any]
+    way_in: dict[str, Any]
+    way_out: dict[str, Any]
+    sink: dict[str, Any]
+    how: str  #: in words, for the record
+    sender_prefix: list[str] = field(default_factory=list)
+    device_prefix: list[str] = field(default_factory=list)
+    sink_prefix: list[str] = field(default_factory=list)
+    sink_namespace: str = ""  #: file of the namespace that ``sink_prefix`` enters; empty: none
+    receiving: tuple[network.Side, network.Side] | None = None  #: sides of device and sink at which the kernel receives, on whatever CPU
 
 
 def kind_of_port(backend: str) -> str:
@@ -69,6 +95,8 @@ def unavailable(
     """
     if backend not in NAMES:
         return f"there is no back-end '{backend}'{nearest(backend, NAMES)}"
+    if backend not in SEPARATED:
+        return f"back-end {backend} is for packets that cross the device: --set placement=embedded, or choose udp"
     if backend in _PORTS and size > _MOST_OF_PORTS:
         return f"a port takes packets of {_MOST_OF_PORTS} B at most: choose smaller ones, or back-end udp"
     if backend == "af_xdp" and size + _FCS > network.XDP_FRAME and not _given(backend, given):
@@ -139,6 +167,101 @@ def joined(
                 sink = None if blind else _end(backend, "server", {**given, "interface": far_side.interface})
                 ends = Ends(_end(backend, "client", {**given, "interface": near.interface}), sink, how)
             yield Ends(ends.sender, ends.sink, how, near.prefix, far_side.prefix, far_side)
+
+
+def unavailable_embedded(backend: str, given: Mapping[str, str], size: int, *, is_here: bool, cpus: int, peer: str = "") -> str:
+    """Return why packets of ``size`` bytes cannot cross a target with ``cpus`` CPUs by ``backend``, with advice; empty if they can."""
+    if backend not in NAMES:
+        return f"there is no back-end '{backend}'{nearest(backend, NAMES)}"
+    if backend not in EMBEDDED:
+        return f"packets cannot cross a device by {backend}, for it has one side: choose among {', '.join(EMBEDDED)}, or placement=separated"
+    if backend in _PORTS and size > _MOST_OF_PORTS:
+        return f"a port takes packets of {_MOST_OF_PORTS} B at most: choose smaller ones, or back-end kernel"
+    if not peer and cpus < 2:
+        return "sender and sink need a CPU beside the device's: give the target two, or name the peer (--set peer=TARGET)"
+    word = {"pci": "address", "memif": "socket"}.get(backend, "interface")
+    lacking = [side for side in (_IN, _OUT) if side + word not in given]
+    if len(lacking) == 1:
+        return f"the device has two sides: --set arguments.{backend}.{lacking[0]}{word}=..."
+    if not lacking:
+        return _unable_given(backend, given, peer)
+    if backend == "pci" or not is_here or peer:
+        why = f"the peer {peer} is joined by what is there" if peer else "on another machine nothing is made" if not is_here else "a card is given"
+        return f"{why}: name both sides of the device, --set arguments.{backend}.in_{word}=... and out_{word}=..."
+    if backend == "af_xdp" and size + _FCS > network.XDP_FRAME:
+        return f"AF_XDP on veth takes packets of {network.XDP_FRAME - _FCS} B at most: choose smaller ones"
+    return "" if backend == "memif" else network.unavailable()
+
+
+def _unable_given(backend: str, given: Mapping[str, str], peer: str) -> str:
+    """Return what is wrong with a device whose two sides are given; empty if nothing is."""
+    if backend == "memif":
+        return f"memif joins processes of one machine, and peer {peer} is another one: choose another back-end" if peer else ""
+    lacking = next((word for word in ("local", "peer") if word not in given), "")
+    what = {"local": "the sender's", "peer": "the sink's"}.get(lacking)
+    return f"{what} address is missing: --set arguments.{backend}.{lacking}=ADDRESS:PORT" if lacking else ""
+
+
+@contextlib.contextmanager
+def crossed(backend: str, given: Mapping[str, str], max_packet: int, threads: int) -> Iterator[Chain]:
+    """Make the links from a sender through a device to a sink, or take those that ``given`` names; yield them. What it made goes with the context.
+
+    Raises:
+        UserError: the links cannot be made here
+        EnvironmentFault: the kernel refuses
+    """
+    word = {"pci": "address", "memif": "socket"}.get(backend, "interface")
+    if _IN + word in given:
+        made = _chain(backend, given, "given")
+        yield replace(
+            made, sender_prefix=_entering(given.get("sender_namespace", "")), sink_prefix=_entering(given.get("sink_namespace", "")),
+            sink_namespace=_namespace_file(given.get("sink_namespace", "")),
+        )  # fmt: skip
+    elif backend == "memif":
+        with network.socket_folder() as folder:
+            sockets = {f"{_IN}socket": str(folder / "in"), f"{_OUT}socket": str(folder / "out")}
+            yield _chain(backend, {**given, **sockets}, "virtual links: shared memory")
+    else:
+        with network.veth_chain(max_packet + _FCS, threads, routed=backend == KERNEL) as chain:
+            own = {
+                "local": f"{chain.client.address}:{_SENDER_PORT}", "peer": f"{chain.server.address}:{_SINK_PORT}",
+                f"{_IN}interface": chain.way_in.interface, f"{_OUT}interface": chain.way_out.interface,
+            }  # fmt: skip
+            made = _chain(backend, {**given, **own}, "virtual links: veth between three namespaces")
+            yield replace(
+                made, sender_prefix=chain.client.prefix, device_prefix=chain.way_in.prefix, sink_prefix=chain.server.prefix,
+                sink_namespace=chain.server.namespace_file,
+                receiving=(chain.way_in, chain.server),
+            )  # fmt: skip
+
+
+def _chain(backend: str, given: Mapping[str, str], how: str) -> Chain:
+    """Return the ends of a chain whose arguments are all known. Its sender and sink are UDP sockets, but for memif."""
+    sides = {k: v for k, v in given.items() if k not in (*_OF_SOCKETS, *_OF_ENDS)}
+    common = {k: v for k, v in sides.items() if not k.startswith((_IN, _OUT))}
+    way_in, way_out = (common | {k.removeprefix(side): v for k, v in sides.items() if k.startswith(side)} for side in (_IN, _OUT))
+    if backend == "memif":
+        # Each socket has one server, which is there first: the sink's comes before the device, and the device's before the sender.
+        near, far = (
+            (_end("memif", "client", way_in), _end("memif", "server", way_in)),
+            (_end("memif", "client", way_out), _end("memif", "server", way_out)),
+        )
+        return Chain(*near, *far, how)
+    sockets = {k: v for k, v in given.items() if k in _OF_SOCKETS}
+    sink = {k: v for k, v in sockets.items() if k == "buffer_kib"} | {"local": given.get("sink_local", given["peer"])}
+    sender, receiver = {"kind": "udp", "arguments": sockets}, {"kind": "udp", "arguments": sink}
+    if backend == KERNEL:
+        return Chain(sender, {"kind": KERNEL, "arguments": way_in}, {"kind": KERNEL, "arguments": way_out}, receiver, how)
+    return Chain(sender, _end(backend, "server", way_in), _end(backend, "client", way_out), receiver, how)
+
+
+def _namespace_file(name: str) -> str:
+    return f"/run/netns/{name}" if name else ""
+
+
+def _entering(namespace: str) -> list[str]:
+    """Return the words that start a program in a network namespace of the user's; none for an empty name."""
+    return ["nsenter", f"--net={_namespace_file(namespace)}", "--"] if namespace else []
 
 
 def _sockets(backend: str, given: Mapping[str, str], near: str, far: str, how: str) -> Ends:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from dpubench.analysis.model import Quantity
+from dpubench.studies.headroom.plan import Placement
 from dpubench.studies.measured.model import PointSummary as MeasuredPoint
 from dpubench.studies.measured.model import RunSummary as MeasuredSummary
 
@@ -18,6 +19,8 @@ BURST: Final = "burst_us"
 LEFT_NS: Final = "left_ns_per_packet"
 LEFT_CYCLES: Final = "left_cycles_per_packet"
 MACHINE: Final = "machine_left_percent"
+IDLE: Final = "idle_percent"
+KERNEL: Final = "kernel_percent"
 
 #: The first one is never zero, so that its logarithm decides when a point is known well enough.
 QUANTITIES: Final = (
@@ -30,12 +33,15 @@ QUANTITIES: Final = (
     Quantity(RATE, "rate", "Gb/s", "more"),
     Quantity(PEAK_RATE, "highest rate", "Gb/s", "more"),
     Quantity(MACHINE, "left of the machine", "%", "more"),
+    Quantity(IDLE, "in empty polls", "%", "more"),
+    Quantity(KERNEL, "in kernel threads", "%", "less"),
 )
 #: Quantities that may be zero: their intervals are linear, and a comparison of their ratios would be none.
-MAY_BE_ZERO: Final = frozenset({LEFT, LEFT_NS, LEFT_CYCLES, DELAY, MACHINE})
+MAY_BE_ZERO: Final = frozenset({LEFT, LEFT_NS, LEFT_CYCLES, DELAY, MACHINE, IDLE, KERNEL})
 
-#: What limits the highest rate of a configuration. ``device``: it refused packets. ``sink``: packets were lost on the way to it. ``generator``:
-#: neither, so that the sending threads themselves are at their limit. ``line``: the rate of the line, as far as a table tells it.
+#: What limits the highest rate of a configuration. ``device``: it refused packets; in embedded placement it has no time left, or packets were lost
+#: on the way to it. ``sink``: packets were lost on the way to it. ``generator``: neither, so that the sending threads are at their limit.
+#: ``line``: the rate of the line, as far as a table tells it.
 Limit = Literal["device", "sink", "generator", "line", "unknown"]
 
 
@@ -48,6 +54,9 @@ class Tried:
     gbps: float  #: mean over its trials
     blocked: float  #: share of the threads' time in which the device took nothing
     lost: float  #: share of the packets that the sink did not get; 0 without a sink
+    free: float | None = None  #: embedded: share of the device's time in which it found nothing to do
+    lost_in: float | None = None  #: embedded: share of the packets that the device did not get
+    dropped: float | None = None  #: embedded: share of the packets for which the device had no room on its way out
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,7 @@ class Selection:
     is_rising: bool  #: whether the largest number of threads reached a higher rate than fewer
     tried: list[Tried]
     line_gbps: float = 0.0  #: rate of the line, as far as a table tells it; 0: not known
+    placement: Placement = "separated"
 
     def record(self) -> dict[str, Any]:
         return asdict(self)
@@ -104,7 +114,7 @@ class Fit:
 
 @dataclass(slots=True)
 class PointSummary(MeasuredPoint):
-    """A back-end at a packet size, at a rate, with a kind of work."""
+    """A back-end in a placement, at a packet size, at a rate, with a kind of work."""
 
     samples: list[Sample] = field(default_factory=list)
     wanted_gbps: float | None = None  #: the rate to survive, as a mean over rounds; None: nothing was measured
@@ -113,6 +123,10 @@ class PointSummary(MeasuredPoint):
     @property
     def backend(self) -> str:
         return self.parameters["backend"]
+
+    @property
+    def placement(self) -> str:
+        return self.parameters.get("placement", "separated")
 
     @property
     def work(self) -> str:

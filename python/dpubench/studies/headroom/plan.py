@@ -20,6 +20,8 @@ MOST_BURST: Final = 256
 PEAK: Final = "peak"
 WORKS: Final = ("spacing", "spin", "cache", "memory")
 
+#: ``separated``: the target is an endpoint, it sends. ``embedded``: packets cross the target.
+Placement = Literal["separated", "embedded"]
 Work = Literal["spacing", "spin", "cache", "memory"]
 Count = Annotated[int, BeforeValidator(lambda v: q.count(v, "them", MOST_THREADS))]
 Counts = Annotated[list[Count], BeforeValidator(listed)]
@@ -63,6 +65,7 @@ class Plan(MeasuredPlan):
     OPTIONS: ClassVar[Mapping[str, str]] = {"--size": "sizes", "--threads": "threads", "--burst": "bursts"}
     MAY_BE_EMPTY: ClassVar[frozenset[str]] = MeasuredPlan.MAY_BE_EMPTY
 
+    placement: Annotated[list[Placement], BeforeValidator(listed)] = Field(default=["separated"])
     backends: Annotated[list[Word], BeforeValidator(listed)] = Field(default=["null", "memif", "udp"])
     sizes: Annotated[list[Size], BeforeValidator(listed)] = Field(default=[128, 1500])  #: bytes of a packet, without FCS
     works: Annotated[list[Work], BeforeValidator(listed)] = Field(default=list(WORKS))
@@ -74,9 +77,10 @@ class Plan(MeasuredPlan):
     resolution: Share = 0.02  #: width of the bracket around an edge, as a share of the pacing limit
     trial: Duration = 0.01
     selection: Annotated[int, BeforeValidator(lambda v: q.count(v, "trials", 100))] = 3  #: trials of each configuration in step 1
-    #: back-end -> arguments: ``local``, ``peer`` of udp; ``interface`` of others and of pktgen; ``address`` of pci; ``socket`` of memif elsewhere
+    #: back-end -> arguments: ``local``, ``peer`` of udp; ``interface`` of others and of pktgen; ``address`` of pci; ``socket`` of memif elsewhere.
+    #: Embedded: the same with ``in_`` and ``out_`` before the names for the two sides of the device, and ``local``, ``peer`` of sender and sink.
     arguments: dict[str, dict[str, Word]] = Field(default_factory=dict)
-    peer: Word = ""  #: target whose sink counts the packets; empty: the sink that comes with a link made here, or none
+    peer: Word = ""  #: target of the sink (embedded: and of the sender); empty: the sink that comes with a link made here, or none
     destination_mac: Word = "02:00:00:00:00:02"
     memory: Memory = Field(default_factory=Memory)
     operators: Word = ""  #: run of study operators on the same target, to say which operators fit; empty: none
@@ -96,7 +100,7 @@ class Plan(MeasuredPlan):
             raise ValueError(f"'{mac[:40]}' is not a MAC address: write one such as 02:00:00:00:00:02")
         return mac
 
-    @field_validator("backends", "works", "rates", "threads", "bursts", "reuse")
+    @field_validator("placement", "backends", "works", "rates", "threads", "bursts", "reuse")
     @classmethod
     def _once(cls, values: list[str] | list[int]) -> list[str] | list[int]:
         return list(dict.fromkeys(values))  # type: ignore[return-value]  # a list of the same type

@@ -24,6 +24,9 @@ from dpubench.studies.measured.summary import summaries as measured_summaries
 _TOGETHER: Final = 0.015
 #: A thread that had its CPU for less than this share of the time is told.
 _ON_CPU: Final = 0.95
+#: A rate that crosses without work beside, as a share of the one asked for; and with the work of the lowest priority, of that without. Less is told.
+_OFFERED: Final = 0.95
+_SURVIVED: Final = 0.97
 
 
 def summaries(path: Path) -> list[RunSummary]:
@@ -83,30 +86,47 @@ def _point(
 
 
 def _selection(point: PointSummary, selections: Sequence[Selection]) -> Selection | None:
-    key = (point.backend, int(point.parameters["size"]), int(point.parameters.get("reuse", "1")))
-    return next((s for s in selections if (s.backend, s.size, s.reuse) == key), None)
+    key = (point.placement, point.backend, int(point.parameters["size"]), int(point.parameters.get("reuse", "1")))
+    return next((s for s in selections if execute.key_of(s) == key), None)
 
 
 def _warnings(point: PointSummary, beside: Mapping[str, Sequence[float]], chosen: Selection | None) -> list[Warning_]:
-    found = []
-    falls = [fall for fall in beside[execute.FIRST_FALL] if fall > 0]
-    if 2 * len(falls) >= len(beside[execute.FIRST_FALL]):
-        message = f"in {len(falls)} of {len(beside[execute.FIRST_FALL])} rounds; it fell first at {median(falls):.3g} us"
-        found.append(Warning_("not-monotone", message, point.id))
-    if 2 * sum(beside[execute.CUT_SHORT]) >= len(beside[execute.CUT_SHORT]):
-        found.append(Warning_("coarse-edge", "", point.id))
-    if 2 * sum(beside[execute.PACED]) >= len(beside[execute.PACED]):
-        found.append(Warning_("pacing-limit", "", point.id))
+    found = _of_the_edge(point, beside) if beside[execute.FIRST_FALL] else []
     if chosen is not None and chosen.limit == "generator" and point.parameters["rate"] == PEAK:
         more = ", and more threads reached more" if chosen.is_rising and chosen.threads > 1 else ""
-        message = f"{chosen.threads} {'thread' if chosen.threads == 1 else 'threads'} at {chosen.gbps:.3g} Gb/s, and the device refused nothing{more}"
+        idle = point.placement == "embedded"
+        device = "had time left" if idle else "refused nothing"
+        message = f"{chosen.threads} {'thread' if chosen.threads == 1 else 'threads'} at {chosen.gbps:.3g} Gb/s, and the device {device}{more}"
         found.append(Warning_("generator-saturated", message, point.id))
     if (lost := fmean(beside[execute.LOST])) > execute.MOST_LOST:
-        found.append(Warning_("packets-lost", f"{100 * lost:.1f} % of the packets at the highest rate", point.id))
-    if (on_cpu := fmean(beside[execute.ON_CPU])) < _ON_CPU:
-        found.append(Warning_("cpu-withheld", f"{100 * on_cpu:.0f} % of the time", point.id))
+        found.append(
+            Warning_(
+                "packets-lost", f"{100 * lost:.1f} % of the packets at the {'offered' if point.placement == 'embedded' else 'highest'} rate", point.id
+            )
+        )
+    if beside[execute.ASKED] and point.wanted_gbps is not None and point.wanted_gbps < _OFFERED * (asked := fmean(beside[execute.ASKED])):
+        found.append(Warning_("rate-not-offered", f"{point.wanted_gbps:.3g} of {asked:.3g} Gb/s", point.id))
+    if beside[execute.SURVIVED] and (survived := fmean(beside[execute.SURVIVED])) < _SURVIVED:
+        found.append(Warning_("rate-disturbed", f"it fell to {100 * survived:.0f} % of that without", point.id))
+    if beside[execute.ON_CPU] and (on_cpu := fmean(beside[execute.ON_CPU])) < _ON_CPU:
+        beside_kernel = ", even while no packet crossed: what is left is not known" if beside[execute.SURVIVED] else ""
+        found.append(Warning_("cpu-withheld", f"{100 * on_cpu:.0f} % of the time{beside_kernel}", point.id))
     if any(beside[execute.IN_CACHE]):
         found.append(Warning_("in-cache", "", point.id))
+    return found
+
+
+def _of_the_edge(point: PointSummary, beside: Mapping[str, Sequence[float]]) -> list[Warning_]:
+    """Return the warnings of a point whose edge was searched."""
+    found: list[Warning_] = []
+    rounds = len(beside[execute.FIRST_FALL])
+    falls = [fall for fall in beside[execute.FIRST_FALL] if fall > 0]
+    if 2 * len(falls) >= rounds:
+        found.append(Warning_("not-monotone", f"in {len(falls)} of {rounds} rounds; it fell first at {median(falls):.3g} us", point.id))
+    if 2 * sum(beside[execute.CUT_SHORT]) >= rounds:
+        found.append(Warning_("coarse-edge", "", point.id))
+    if 2 * sum(beside[execute.PACED]) >= rounds:
+        found.append(Warning_("pacing-limit", "", point.id))
     return found
 
 

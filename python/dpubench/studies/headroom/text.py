@@ -8,9 +8,10 @@ from typing import Final
 from dpubench.analysis.digits import significant
 from dpubench.analysis.model import Interval, Quantity
 from dpubench.analysis.tables import count, cpus_text, failure_line, section, table, warning_lines
-from dpubench.studies.headroom import model
+from dpubench.studies.headroom import execute, model
 from dpubench.studies.headroom.model import Limit, PointSummary, RunSummary, Selection
 from dpubench.studies.headroom.plan import packet_text
+from dpubench.studies.headroom.points import placed
 from dpubench.studies.measured import text as measured
 from dpubench.studies.measured.text import interval_text
 
@@ -20,7 +21,7 @@ LIMITS: Final[dict[Limit, str]] = {
     "line": "the line", "unknown": "not known",
 }  # fmt: skip
 _NOTES: Final = 12
-_SHOWN: Final = (model.LEFT, model.LEFT_NS, model.LEFT_CYCLES, model.DELAY, model.BURST, model.RATE)
+_SHOWN: Final = (model.LEFT, model.IDLE, model.KERNEL, model.LEFT_NS, model.LEFT_CYCLES, model.DELAY, model.BURST, model.RATE)
 
 
 def show(runs: Sequence[RunSummary]) -> str:
@@ -57,8 +58,8 @@ def selection_table(run: RunSummary) -> str:
     header = ("back-end", "packet", "highest rate (Gb/s)", "Mpps", "threads", "burst", "limited by")
     rows = [
         (
-            s.backend, packet_text(s.size) + (f" x{s.reuse}" if s.reuse > 1 else ""), significant(s.gbps), significant(s.gbps * 1e3 / (8 * s.size)),
-            str(s.threads), str(s.burst), limit_words(s),
+            placed(s.backend, s.placement), packet_text(s.size) + (f" x{s.reuse}" if s.reuse > 1 else ""),
+            significant(s.gbps), significant(s.gbps * 1e3 / (8 * s.size)), str(s.threads), str(s.burst), limit_words(s),
         )
         for s in run.selections
     ]  # fmt: skip
@@ -68,19 +69,34 @@ def selection_table(run: RunSummary) -> str:
 def limit_words(selection: Selection) -> str:
     """Return what limits a rate, in words."""
     rising = "; more threads might reach more" if selection.limit == "generator" and selection.is_rising else ""
-    words = LIMITS[selection.limit] + rising
+    words = (_crossing_words(selection) if selection.placement == "embedded" else LIMITS[selection.limit]) + rising
     if not selection.line_gbps:
         return words
     return f"{words}; {100 * selection.gbps / selection.line_gbps:.0f} % of the line's {significant(selection.line_gbps)} Gb/s"
 
 
+def _crossing_words(selection: Selection) -> str:
+    """Return what limits the rate at which packets cross a device, with the share of its time in which it found nothing to do."""
+    of = next((t for t in selection.tried if (t.threads, t.burst) == (selection.threads, selection.burst)), None)
+    if of is None or of.free is None:
+        return LIMITS[selection.limit]
+    idle = f"the device is idle for {100 * of.free:.0f} %"
+    if selection.limit == "device":
+        lost = f"{100 * (of.lost_in or 0):.1f} % of the packets do not come in"
+        return f"the device: {'it has no time left' if of.free < execute.NO_TIME else lost}; it is idle for {100 * of.free:.0f} %"
+    if selection.limit == "sink":
+        where = f", {100 * of.dropped:.1f} % at the device's way out" if of.dropped else ""
+        return f"the sink: {100 * of.lost:.1f} % of the packets are lost{where}; {idle}"
+    return f"{LIMITS[selection.limit]}; {idle}"
+
+
 def points_table(run: RunSummary, points: Sequence[PointSummary]) -> str:
-    """Return a table of ``points``: what is left of the sending threads' CPU time, with 95 % intervals."""
+    """Return a table of ``points``: what is left of the CPU time of the threads at work, with 95 % intervals."""
     shown = shown_quantities(run)
     header = ("back-end", "packet", "rate", "work", *(f"{q.title} ({q.unit})" for q in shown), "remarks")
     rows = [
         (
-            p.backend, packet_text(int(p.parameters["size"])), p.parameters["rate"], p.work,
+            placed(p.backend, p.placement), packet_text(int(p.parameters["size"])), p.parameters["rate"], p.work,
             *(interval_text(p.figures.get(q.name)) for q in shown), measured.remarks(p),
         )
         for p in points
@@ -102,7 +118,7 @@ def fit_lines(run: RunSummary) -> list[str]:
         lines.append(left_sentence(run, point) + ":")
         for fit in sorted(point.fits, key=lambda f: f.ns_per_packet):
             needs = interval_text(Interval(fit.ns_per_packet, fit.low_ns, fit.high_ns))
-            lines.append(f"  {fit.verdict}: {fit.operator} by {fit.engine} ({fit.params}), {needs} ns per packet{_validated(fit)}")
+            lines.append(f"  {fit.verdict}: {fit.operator} by {fit.engine} ({fit.params}), {needs} ns per packet{_validated(point, fit)}")
     return lines
 
 
@@ -112,15 +128,16 @@ def left_sentence(run: RunSummary, point: PointSummary) -> str:
     estimated = " estimated" if run.clock == "estimated" else ""
     also = f" ({significant(cycles.value)}{estimated} cycles)" if cycles is not None else ""
     rate = significant(point.wanted_gbps or point.figures[model.RATE].value)
-    size = packet_text(int(point.parameters["size"]))
-    return f"at {rate} Gb/s of {size} packets, {point.backend} on {run.target} has {significant(left.value)} ns{also} per packet left ({point.work})"
+    size, backend = packet_text(int(point.parameters["size"])), placed(point.backend, point.placement)
+    return f"at {rate} Gb/s of {size} packets, {backend} on {run.target} has {significant(left.value)} ns{also} per packet left ({point.work})"
 
 
-def _validated(fit: model.Fit) -> str:
+def _validated(point: PointSummary, fit: model.Fit) -> str:
     if fit.predicted_gbps is None or fit.measured_gbps is None:
         return ""
     measured = interval_text(Interval(fit.measured_gbps, fit.low_gbps or 0.0, fit.high_gbps or 0.0))
-    return f"; in the transmit loop predicted {significant(fit.predicted_gbps)} Gb/s, measured {measured}"
+    loop = "forwarding" if point.placement == "embedded" else "transmit"
+    return f"; in the {loop} loop predicted {significant(fit.predicted_gbps)} Gb/s, measured {measured}"
 
 
 def summary_lines(run: RunSummary, room: int) -> list[str]:

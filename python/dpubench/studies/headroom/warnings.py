@@ -46,14 +46,26 @@ KINDS: Final = (
     WarningKind(
         "cpu-withheld",
         6,
-        "the sending threads had the CPU for only part of the trials: something else ran there, or the hypervisor took it",
+        "the threads that count had the CPU for only part of the trials: something else ran there, or the hypervisor took it",
         "end other programs, or isolate the CPUs",
     ),
     WarningKind(
         "shared-cpu",
         6,
         "sender and sink share a CPU, for the target has too few: the rate is that of both",
-        "give the target one CPU more than the sending threads",
+        "give the target one CPU more than the sending threads; embedded: two more than the device needs, or name the peer",
+    ),
+    WarningKind(
+        "rate-not-offered",
+        5,
+        "less than the asked rate crossed the device even when it did nothing else: the figures are of the rate that crossed",
+        "ask for a lower rate, or give sender and sink more CPU (--set peer=TARGET)",
+    ),
+    WarningKind(
+        "rate-disturbed",
+        5,
+        "the rate that the kernel forwards fell while work of the lowest priority ran: part of what was left was not free",
+        "read the rate beside what is left; see that nothing else of the lowest priority runs there",
     ),
     WarningKind(
         "no-receiver",

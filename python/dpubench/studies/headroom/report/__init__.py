@@ -12,6 +12,7 @@ from dpubench.report.frame import Section
 from dpubench.studies.headroom import model, text
 from dpubench.studies.headroom.model import PointSummary, RunSummary
 from dpubench.studies.headroom.plan import packet_text
+from dpubench.studies.headroom.points import placed
 from dpubench.studies.measured import report as measured
 from dpubench.studies.measured.text import remarks
 
@@ -21,11 +22,14 @@ HERE: Final = Path(__file__).parent
 def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
     """Return the report of ``runs``; ``baseline`` names the run that comes first. @raises ValueError without runs, or if none has that name"""
     page = measured.build(list(runs), baseline)
-    page.measured = "CPU time left while transmitting" + ("" if any(not run.imported for run in runs) else ", from recorded sweeps")
+    crossing = any(point.placement == "embedded" for run in runs for point in run.points)
+    page.measured = f"CPU time left while transmitting{' or forwarding' if crossing else ''}" + (
+        "" if any(not run.imported for run in runs) else ", from recorded sweeps"
+    )
     found = [run for part in page.parts for run in runs if run is part.run]
     page.data = {"study": "headroom", "runs": [_data(run) for run in found]}
     filters: dict[str, Callable[..., Any]] = {
-        "bytes": lambda size: packet_text(int(size)), "limit_words": text.limit_words, "remarks": remarks, "mpps": _mpps,
+        "bytes": lambda size: packet_text(int(size)), "limit_words": text.limit_words, "placed": placed, "remarks": remarks, "mpps": _mpps,
         "fit_lines": text.fit_lines, "shown_quantities": text.shown_quantities,
     }  # fmt: skip
     return Section("headroom", page, HERE, filters)
@@ -42,7 +46,8 @@ def _data(run: RunSummary) -> dict[str, Any]:
     shares: dict[str, dict[str, list[PointSummary]]] = defaultdict(lambda: defaultdict(list))
     for point in run.points:
         if point.figures:
-            curves[_setting(point)].append(point)
+            if point.samples:
+                curves[_setting(point)].append(point)
             shares[point.parameters["rate"]][_series(point)].append(point)
     return {
         "name": run.name, "label": run.label, "tolerance": run.tolerance, "imported": run.imported,
@@ -59,13 +64,13 @@ def _setting(point: PointSummary) -> str:
     own = point.parameters
     more = [f"{own['threads']} threads, bursts of {own['burst']}"] if "threads" in own else []
     more += [f"each packet sent {own['reuse']} times"] if own.get("reuse", "1") != "1" else []
-    return ", ".join([own["backend"], packet_text(int(own["size"])), *more, f"rate {own['rate']}"])
+    return ", ".join([placed(own["backend"], point.placement), packet_text(int(own["size"])), *more, f"rate {own['rate']}"])
 
 
 def _series(point: PointSummary) -> str:
     own = point.parameters
     more = [f"{own['threads']} threads"] if "threads" in own else []
-    return ", ".join([own["backend"], own["work"], *more, *([f"x{own['reuse']}"] if own.get("reuse", "1") != "1" else [])])
+    return ", ".join([placed(own["backend"], point.placement), own["work"], *more, *([f"x{own['reuse']}"] if own.get("reuse", "1") != "1" else [])])
 
 
 def _by_size(points: list[PointSummary]) -> list[PointSummary]:
