@@ -40,8 +40,8 @@ class Destination:
 
     @property
     def known_as(self) -> str:
-        """Return its name in ``known_hosts`` (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"), quoted for a shell, to which brackets are special."""
-        return f"'[{self.host}]:{self.port}'" if self.port not in (0, 22) else self.host
+        """Return its name in ``known_hosts`` (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"), unless the configuration of ssh gives it another one."""
+        return f"[{self.host}]:{self.port}" if self.port not in (0, 22) else self.host
 
     def command(self, remote: str, *options: str) -> list[str]:
         """Return the words that run the constant ``remote`` there. They hold no secret and leave the check of host keys as it is."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
+from pathlib import Path
 from typing import Final
 
 from dpubench.remote.destination import Destination
 
-#: (pattern of ssh's output, explanation). ``{d}`` is the destination as typed, ``{h}`` its name in known_hosts, ``{why}`` ssh's own words in
-#: parentheses. The first match counts: a changed host key is also one that cannot be verified.
+#: (pattern of ssh's output, explanation). ``{d}`` is the destination as typed, ``{h}`` the options of ssh-keygen that remove its key, ``{why}``
+#: ssh's own words in parentheses. The first match counts: a changed host key is also one that cannot be verified.
 _KNOWN: Final = (
     (
         r"(?P<why>REMOTE HOST IDENTIFICATION HAS CHANGED)",
         "its host key differs from the known key{why}: if the machine was installed again, compare the fingerprint and remove the old key "
-        "with `ssh-keygen -R {h}`; if not, somebody may intercept the connection",
+        "with `ssh-keygen {h}`; if not, somebody may intercept the connection",
     ),
     (
         r"(?P<why>Host key verification failed|No .* host key is known for \S+)",
@@ -51,6 +53,16 @@ def explain(errors: str, destination: Destination) -> str:
     text = "".join(c if c.isprintable() or c == "\n" else " " for c in errors)
     for pattern, meaning in _KNOWN:
         if found := re.search(pattern, text):
-            return meaning.format(d=destination, h=destination.known_as, why=f" ({found['why'].strip().rstrip('.')[:200]})")
+            return meaning.format(d=destination, h=_removal(text, destination), why=f" ({found['why'].strip().rstrip('.')[:200]})")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return f"the connection ended: {lines[-1][:300]}" if lines else "the connection ended without a message"
+
+
+def _removal(text: str, destination: Destination) -> str:
+    """Return the options of ``ssh-keygen`` that remove the known key. ssh tells its name and file, which the configuration may set (HostKeyAlias)."""
+    name = re.search(r"Host key for (\S+) has changed", text)
+    file = re.search(r"Offending \S+ key in (.+):\d+", text)
+    words = ["-R", name[1] if name else destination.known_as]
+    if file and Path(file[1]) != Path.home() / ".ssh/known_hosts":
+        words = ["-f", file[1], *words]
+    return shlex.join(words)

@@ -89,9 +89,35 @@ def test_an_unknown_host_is_not_trusted(sshd: Sshd, make: Callable[..., SshTarge
 
 def test_a_changed_host_key_is_refused(sshd: Sshd, make: Callable[..., SshTarget]) -> None:
     sshd.trust("another")
-    with pytest.raises(TargetLost, match=rf"differs from the known key .*`ssh-keygen -R '\[127.0.0.1\]:{sshd.port}'`"):
+    with pytest.raises(TargetLost, match=rf"differs from the known key .*`ssh-keygen -f {sshd.known_hosts} -R '\[127.0.0.1\]:{sshd.port}'`"):
         make().open()
     assert not sshd.home.exists()
+
+
+def test_a_changed_host_key_is_named_as_the_configuration_names_it(sshd: Sshd, make: Callable[..., SshTarget]) -> None:
+    sshd.trust("another")
+    known = sshd.known_hosts.read_text()
+    sshd.known_hosts.write_text(known.replace(known.split()[0], "the-device"))
+    with sshd.config.open("a") as config:
+        config.write("\nHost *\n  HostKeyAlias the-device\n")
+    with pytest.raises(TargetLost, match=rf"`ssh-keygen -f {sshd.known_hosts} -R the-device`"):
+        make().open()
+
+
+@pytest.mark.parametrize(
+    ("spec", "said", "advised"),
+    [
+        ("ssh://u@h:2222", "", "ssh-keygen -R '[h]:2222'"),
+        ("ssh://h", "", "ssh-keygen -R h"),
+        ("ssh://h", "Host key for [10.0.0.1]:2222 has changed and you have requested strict checking.", "ssh-keygen -R '[10.0.0.1]:2222'"),
+        ("ssh://h", "Host key for $(reboot) has changed", "ssh-keygen -R '$(reboot)'"),
+        ("ssh://h", f"Offending ED25519 key in {Path.home()}/.ssh/known_hosts:3", "ssh-keygen -R h"),
+        ("ssh://h", "Offending RSA key in /etc/ssh/ssh_known_hosts:3", "ssh-keygen -f /etc/ssh/ssh_known_hosts -R h"),
+    ],
+)
+def test_the_command_that_removes_a_changed_host_key(spec: str, said: str, advised: str) -> None:
+    errors = f"@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n{said}\n"
+    assert f"`{advised}`" in trouble.explain(errors, destination.parse(spec))
 
 
 def test_a_refused_key(sshd: Sshd, make: Callable[..., SshTarget]) -> None:
