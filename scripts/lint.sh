@@ -17,3 +17,4 @@ echo "== ruff"
 .venv/bin/ruff check .
 echo "== mypy"
 .venv/bin/mypy
+.venv/bin/mypy tests/browser

@@ -1,6 +1,6 @@
 """A soak test: client and server of study ``end-to-end`` at a moderate rate for a long time. ``make soak`` runs it for SECONDS (default 3600).
 
-Each workload runs for half of the time, in one pair of processes, trial after trial. Every trial must agree with its checks, and every lost packet
+Each workload runs for half of the time, in one session, trial after trial. Every trial must agree with its checks, and every lost packet
 must have a place. The programs' memory must not grow by more than MOST_GROWTH after the first quarter of the time. Otherwise the test prints the
 reason and ends with 1.
 """
@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests/python")]
 
 from dpubench.errors import UserError  # noqa: E402
 from dpubench.studies.end_to_end.session import Session, SessionFault  # noqa: E402
-from pairs import Pairs, at_hand, plan_of, unlike  # noqa: E402
+from end_to_end_sessions import Sessions, account_fault, plan_of, sessions_here  # noqa: E402
 
 WORKLOADS: Final = ("flow-table", "application-recognition")
 RATE_PPS: Final = 50_000.0
@@ -54,10 +54,10 @@ def grown(early_kib: dict[str, int], now_kib: dict[str, int]) -> str:
 
 
 class Soak:
-    """One workload in one pair of processes."""
+    """One workload in one session."""
 
-    def __init__(self, workload: str, pair: Session, seconds: float) -> None:
-        self.workload, self._pair, self._seconds = workload, pair, seconds
+    def __init__(self, workload: str, session: Session, seconds: float) -> None:
+        self.workload, self._session, self._seconds = workload, session, seconds
         self._trials = self._packets = self._lost = 0
         self._early_kib: dict[str, int] | None = None
 
@@ -73,19 +73,19 @@ class Soak:
                 self._tell(now - begun)
                 self._check_memory()
         self._check_memory()
-        self._pair.end()
+        self._session.end()
         self._tell(time.monotonic() - begun)
 
     def _trial(self) -> None:
-        done = self._pair.trial(RATE_PPS, "constant", TRIAL_S)
-        if fault := unlike(self._pair, done):
+        done = self._session.trial(RATE_PPS, "constant", TRIAL_S)
+        if fault := account_fault(self._session, done):
             raise Failed(f"{self.workload}, trial {self._trials + 1}: {fault}")
         self._trials += 1
         self._packets += int(done.trial["due"])
         self._lost += int(done.trial["due"]) - int(done.trial["received"])
 
     def _memory(self) -> dict[str, int]:
-        self._last_kib = {side: resident_kib(pid) for side, pid in self._pair.pids().items()}
+        self._last_kib = {side: resident_kib(pid) for side, pid in self._session.pids().items()}
         return self._last_kib
 
     def _check_memory(self) -> None:
@@ -99,12 +99,12 @@ class Soak:
         print(text, flush=True)
 
 
-def soak(pairs: Pairs, seconds: float) -> None:
+def soak(sessions: Sessions, seconds: float) -> None:
     """Run all workloads, each for its share of the time. @raises Failed, SessionFault"""
     each_s = seconds / len(WORKLOADS)
     for workload in WORKLOADS:
-        with pairs.opened(plan_of(**_PLAN, workloads=[workload]), session_s=each_s + 60) as pair:
-            Soak(workload, pair, each_s).run()
+        with sessions.opened(plan_of(**_PLAN, workloads=[workload]), session_s=each_s + 60) as session:
+            Soak(workload, session, each_s).run()
 
 
 def main() -> int:
@@ -115,8 +115,8 @@ def main() -> int:
         print(f"soak: SECONDS={os.environ['SECONDS']}: must be a number of seconds", file=sys.stderr)
         return 2
     try:
-        with at_hand() as pairs:
-            soak(pairs, seconds)
+        with sessions_here() as sessions:
+            soak(sessions, seconds)
     except (Failed, SessionFault, UserError) as fault:
         print(f"soak: {fault}", file=sys.stderr)
         return 1

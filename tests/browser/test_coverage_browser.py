@@ -28,7 +28,7 @@ def figures(driver: Any) -> dict[str, Any]:
     driver.execute_script("document.documentElement.style.scrollBehavior='auto'")
     for figure in found.values():
         driver.execute_script("arguments[0].scrollIntoView()", figure)
-        WebDriverWait(driver, 10).until(lambda _d, f=figure: f.find_elements(By.CSS_SELECTOR, ".canvas svg, .canvas .empty"))
+        WebDriverWait(figure, 10).until(lambda f: f.find_elements(By.CSS_SELECTOR, ".canvas svg, .canvas .empty"))
     return found
 
 

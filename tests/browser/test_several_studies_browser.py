@@ -20,6 +20,11 @@ def section(driver: Driver, study: str) -> Any:
     return driver.find_element(By.CSS_SELECTOR, f"#study-{study}")
 
 
+def shows(what: str) -> Callable[[Any], Any]:
+    """Return a condition: a part of the page shows what a selector is for."""
+    return lambda part: part.find_elements(By.CSS_SELECTOR, what)
+
+
 def click(driver: Driver, inside: Any, selector: str) -> None:
     """Click an element, wherever the page is scrolled to."""
     driver.execute_script("arguments[0].click()", inside.find_element(By.CSS_SELECTOR, selector))
@@ -56,7 +61,7 @@ def test_each_section_draws_its_own_figures(page: Callable[..., Driver]) -> None
     ):
         box = section(driver, study).find_element(By.CSS_SELECTOR, "figure.plot, article.operator, section.part")
         driver.execute_script("arguments[0].scrollIntoView({behavior: 'instant'})", box)
-        WebDriverWait(driver, 30).until(lambda d, s=study, what=drawn: section(d, s).find_elements(By.CSS_SELECTOR, what))
+        WebDriverWait(section(driver, study), 30).until(shows(drawn))
 
 
 def test_controls_of_a_section_change_nothing_in_another(page: Callable[..., Driver], downloads: Path) -> None:

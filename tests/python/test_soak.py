@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from conftest import ROOT
-from pairs import enough_cpus
+from end_to_end_sessions import enough_cpus
 from real_program import BUILD
 
 sys.path.insert(0, str(ROOT / "tests"))

@@ -19,7 +19,7 @@ from dpubench.errors import UserError
 from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
 from dpubench.studies.end_to_end.session import Done, Session, SessionFault
-from pairs import Pairs, at_hand, enough_cpus, plan_of, unlike
+from end_to_end_sessions import Sessions, account_fault, enough_cpus, plan_of, sessions_here
 from real_program import BUILD, RealBench
 
 pytestmark = [
@@ -38,9 +38,9 @@ BROKEN_RULES = "1:/a(?=b)/\n2:/unclosed(/\nnonsense\n3:/needle[0-9]+/\n"
 
 
 @pytest.fixture
-def pairs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pairs]:
+def sessions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sessions]:
     monkeypatch.setenv("DPUBENCH_PROGRAMS", str(BUILD))
-    with at_hand() as found:
+    with sessions_here() as found:
         yield found
     assert of_this_process() == [], "something was left behind"
 
@@ -51,17 +51,17 @@ def of_this_process() -> list[str]:
     return [str(found) for place in dict.fromkeys(places) for found in place.glob(f"{network._own_name()}-*")]
 
 
-def held_to_account(pair: Session, rate_pps: float | None = 20_000, schedule: str = "constant", duration_s: float = 0.2) -> Done:
+def held_to_account(session: Session, rate_pps: float | None = 20_000, schedule: str = "constant", duration_s: float = 0.2) -> Done:
     """Run a trial, check that its accounts agree, and return it."""
-    done = pair.trial(rate_pps, schedule, duration_s)
-    assert unlike(pair, done) == "", (done.trial, done.served, done.checked)
+    done = session.trial(rate_pps, schedule, duration_s)
+    assert account_fault(session, done) == "", (done.trial, done.served, done.checked)
     return done
 
 
-def something_back(pair: Session, rate_pps: float | None = 20_000, duration_s: float = 0.2) -> Done:
+def something_back(session: Session, rate_pps: float | None = 20_000, duration_s: float = 0.2) -> Done:
     """Return the first trial from which a packet comes back. Other work may take the CPUs for a while, and a new link needs time."""
     for _ in range(TRIES):
-        done = held_to_account(pair, rate_pps, duration_s=duration_s)
+        done = held_to_account(session, rate_pps, duration_s=duration_s)
         if done.trial["received"]:
             return done
     raise AssertionError(f"of {TRIES} trials nothing came back, in the last one: {done.trial}, {done.served}, {done.checked}")
@@ -79,15 +79,15 @@ def located(done: Done) -> dict[str, int]:
 @pytest.mark.skipif(not CAPTURES, reason="DPUBENCH_SHARED_DATA names no folder with captures")
 @pytest.mark.parametrize("capture", CAPTURES, ids=[c.stem for c in CAPTURES])
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_captures_come_back_as_they_should(pairs: Pairs, workload: str, capture: Path) -> None:
+def test_captures_come_back_as_they_should(sessions: Sessions, workload: str, capture: Path) -> None:
     plan = plan_of(workloads=[workload], frame_sizes=["9018B"], traffic={"source": "capture"})
-    with pairs.opened(plan, files={"capture": [capture]}) as pair:
-        templates = int(pair.ready["client"]["templates"])
+    with sessions.opened(plan, files={"capture": [capture]}) as session:
+        templates = int(session.ready["client"]["templates"])
         # The trial has time for twice the capture, so that it sends every packet of it whatever its schedule rounds to.
-        done = held_to_account(pair, 50_000, duration_s=max(2.2 * templates / 50_000, 0.1))
+        done = held_to_account(session, 50_000, duration_s=max(2.2 * templates / 50_000, 0.1))
         assert done.trial["due"] > 2 * templates > 0
         assert located(done).keys() <= {"client_transmit", "server_receive", "server_transmit", "client_receive"}, "no frame is dropped on purpose"
-        pair.end()
+        session.end()
 
 
 def capture_of(path: Path, packets: list[bytes]) -> Path:
@@ -136,12 +136,12 @@ def malformed() -> list[bytes]:
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("packets", [fragments(), malformed()], ids=["fragments", "malformed"])
-def test_fragments_and_malformed_packets_come_back(pairs: Pairs, tmp_path: Path, workload: str, packets: list[bytes]) -> None:
+def test_fragments_and_malformed_packets_come_back(sessions: Sessions, tmp_path: Path, workload: str, packets: list[bytes]) -> None:
     capture = capture_of(tmp_path / "bad.pcap", packets)
     plan = plan_of(workloads=[workload], traffic={"source": "capture"})
-    with pairs.opened(plan, files={"capture": [capture]}) as pair:
-        something_back(pair)
-        pair.end()
+    with sessions.opened(plan, files={"capture": [capture]}) as session:
+        something_back(session)
+        session.end()
 
 
 # --- full tables, queues and buffers
@@ -149,10 +149,10 @@ def test_fragments_and_malformed_packets_come_back(pairs: Pairs, tmp_path: Path,
 
 @pytest.mark.parametrize("engine", ["portable", "dpdk-hash"])
 @pytest.mark.parametrize("full", ["drop", "evict_oldest", "forward_uncounted"])
-def test_a_full_table_keeps_its_policy_to_the_packet(pairs: Pairs, engine: str, full: str) -> None:
+def test_a_full_table_keeps_its_policy_to_the_packet(sessions: Sessions, engine: str, full: str) -> None:
     workload = {"name": "flow-table", "params": {"flows": "1000", "full": full}, "engines": {"table": engine}}
-    with pairs.opened(plan_of(workloads=[workload], traffic=FULL_TABLE)) as pair:
-        done = held_to_account(pair, 50_000)
+    with sessions.opened(plan_of(workloads=[workload], traffic=FULL_TABLE)) as session:
+        done = held_to_account(session, 50_000)
         table = done.served[0]["workload"]["flow_table"]
         assert table["flows"] == 1000
         if full == "drop":
@@ -161,7 +161,7 @@ def test_a_full_table_keeps_its_policy_to_the_packet(pairs: Pairs, engine: str, 
         else:
             assert done.served[0]["dropped"] == {}
             assert (table["evicted"] if full == "evict_oldest" else table["refused"]) > 0
-        pair.end()
+        session.end()
 
 
 class Halting(Listener):
@@ -187,50 +187,50 @@ def stands_still(pid: int) -> bool:
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("schedule", ["constant", "burst"])
-def test_queues_that_overflow_lose_nothing_unlocated(pairs: Pairs, workload: str, schedule: str) -> None:
+def test_queues_that_overflow_lose_nothing_unlocated(sessions: Sessions, workload: str, schedule: str) -> None:
     """Nothing empties the queues, so they overflow however fast the machine is."""
     halting = Halting()
     # A table that must be filled first would wait for the stopped server.
     empty = {"name": "flow-table", "params": {"start": "cold"}} if workload == "flow-table" else workload
-    with pairs.opened(plan_of(workloads=[empty], burst_packets=5000), listener=halting) as pair:
-        held_to_account(pair)  # the link comes up with the first trial, in which a stopped server could not take part
-        halting.server = pair.pids()["server"]
-        done = held_to_account(pair, 1e6, schedule)
+    with sessions.opened(plan_of(workloads=[empty], burst_packets=5000), listener=halting) as session:
+        held_to_account(session)  # the link comes up with the first trial, in which a stopped server could not take part
+        halting.server = session.pids()["server"]
+        done = held_to_account(session, 1e6, schedule)
         halting.server = None
-        assert done.trial["sent"] <= pair.queue_packets < done.trial["due"]
-        assert located(done)["client_transmit"] >= done.trial["due"] - pair.queue_packets
-        held_to_account(pair)  # the excess of the trial before is forgotten
-        pair.end()
+        assert done.trial["sent"] <= session.queue_packets < done.trial["due"]
+        assert located(done)["client_transmit"] >= done.trial["due"] - session.queue_packets
+        held_to_account(session)  # the excess of the trial before is forgotten
+        session.end()
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize(("rate_pps", "schedule"), [(5e6, "constant"), (5e6, "burst"), (None, "flood")])
-def test_as_much_as_the_client_sends_is_accounted_for(pairs: Pairs, workload: str, rate_pps: float | None, schedule: str) -> None:
+def test_as_much_as_the_client_sends_is_accounted_for(sessions: Sessions, workload: str, rate_pps: float | None, schedule: str) -> None:
     """The link's share of the load depends on the machine, but every packet must come back or have its place."""
-    with pairs.opened(plan_of(workloads=[workload], burst_packets=5000)) as pair:
-        held_to_account(pair, rate_pps, schedule)
-        held_to_account(pair)  # the excess of the trial before is forgotten
-        pair.end()
+    with sessions.opened(plan_of(workloads=[workload], burst_packets=5000)) as session:
+        held_to_account(session, rate_pps, schedule)
+        held_to_account(session)  # the excess of the trial before is forgotten
+        session.end()
 
 
-def test_the_least_memory_is_enough_or_more_is_asked_for(pairs: Pairs) -> None:
-    with pairs.opened(plan_of(workloads=["flow-table"], memory={"mb": 64})) as pair:
-        held_to_account(pair, None, "flood")
-        pair.end()
+def test_the_least_memory_is_enough_or_more_is_asked_for(sessions: Sessions) -> None:
+    with sessions.opened(plan_of(workloads=["flow-table"], memory={"mb": 64})) as session:
+        held_to_account(session, None, "flood")
+        session.end()
     with (
         pytest.raises(SessionFault, match=r"give the job more memory \(memory\.mb\)"),
-        pairs.opened(plan_of(workloads=["flow-table"], memory={"mb": 64}, frame_sizes=["9018B"])),
+        sessions.opened(plan_of(workloads=["flow-table"], memory={"mb": 64}, frame_sizes=["9018B"])),
     ):
         pytest.fail("64 MiB hold all packets of 9 KiB")
 
 
-def test_huge_pages_that_are_not_there_are_told(pairs: Pairs) -> None:
+def test_huge_pages_that_are_not_there_are_told(sessions: Sessions) -> None:
     free = next(int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("HugePages_Free"))
     if free:
         pytest.skip("this machine has huge pages")
     with (
         pytest.raises(SessionFault, match=r"huge pages: packets need 512 MiB, and 0 MiB are free: reserve some") as raised,
-        pairs.opened(plan_of(workloads=["flow-table"], memory={"huge_pages": "yes"})),
+        sessions.opened(plan_of(workloads=["flow-table"], memory={"huge_pages": "yes"})),
     ):
         pytest.fail("huge pages came from nowhere")
     assert raised.value.is_preparing
@@ -239,16 +239,16 @@ def test_huge_pages_that_are_not_there_are_told(pairs: Pairs) -> None:
 # --- rules
 
 
-def test_rules_that_do_not_compile_are_named_and_left_out(pairs: Pairs, tmp_path: Path) -> None:
+def test_rules_that_do_not_compile_are_named_and_left_out(sessions: Sessions, tmp_path: Path) -> None:
     (tmp_path / "some.rules").write_text(BROKEN_RULES)
     traffic = {"flows": 100, "payload": {"source": "random", "signature_share": "30%"}}
     plan = plan_of(workloads=["application-recognition"], frame_sizes=["512B"], traffic=traffic)
-    with pairs.opened(plan, files={"rules": [tmp_path / "some.rules"]}) as pair:
-        told = " ".join(w["message"] for w in pair.warnings)
-        assert "(id 1" in told and "some.rules:3: " in told and "2" in told, pair.warnings
-        done = held_to_account(pair)
+    with sessions.opened(plan, files={"rules": [tmp_path / "some.rules"]}) as session:
+        told = " ".join(w["message"] for w in session.warnings)
+        assert "(id 1" in told and "some.rules:3: " in told and "2" in told, session.warnings
+        done = held_to_account(session)
         assert done.served[0]["workload"]["classes"]["echo"] > 0
-        pair.end()
+        session.end()
 
 
 def test_rules_none_of_which_compiles_end_a_run(real: RealBench) -> None:
@@ -273,73 +273,73 @@ def any_place(kind: str) -> dict[str, Any]:
 
 @needs_root
 @pytest.mark.parametrize("kind", ["socket", "af_packet", "af_xdp", "xdp", "vhost", "memif"])
-def test_every_kind_of_port_gives_accounts_that_agree(pairs: Pairs, kind: str) -> None:
-    with pairs.opened(plan_of(**any_place(kind))) as pair:
-        something_back(pair)
-        held_to_account(pair, 2_000_000)
+def test_every_kind_of_port_gives_accounts_that_agree(sessions: Sessions, kind: str) -> None:
+    with sessions.opened(plan_of(**any_place(kind))) as session:
+        something_back(session)
+        held_to_account(session, 2_000_000)
         # All buffers were in use now. The buffers far back in the pool's memory must work as well as the first ones.
-        something_back(pair)
-        pair.end()
+        something_back(session)
+        session.end()
 
 
 @needs_root
 @pytest.mark.parametrize("frame", ["1900B", "2816B"])
-def test_frames_that_just_fit_beside_the_headroom_of_xdp_arrive(pairs: Pairs, frame: str) -> None:
-    with pairs.opened(plan_of(**any_place("af_xdp"), frame_sizes=[frame])) as pair:
-        something_back(pair, 2000, duration_s=0.1)
-        pair.end()
+def test_frames_that_just_fit_beside_the_headroom_of_xdp_arrive(sessions: Sessions, frame: str) -> None:
+    with sessions.opened(plan_of(**any_place("af_xdp"), frame_sizes=[frame])) as session:
+        something_back(session, 2000, duration_s=0.1)
+        session.end()
 
 
 @needs_root
-def test_frames_that_do_not_fit_into_a_page_are_refused(pairs: Pairs) -> None:
+def test_frames_that_do_not_fit_into_a_page_are_refused(sessions: Sessions) -> None:
     with (
         pytest.raises(UserError, match=r"2817B are larger than XDP takes on veth \(2816 B\)"),
-        pairs.opened(plan_of(**any_place("af_xdp"), frame_sizes=["2817B"])),
+        sessions.opened(plan_of(**any_place("af_xdp"), frame_sizes=["2817B"])),
     ):
         pass
 
 
 @needs_root
 @pytest.mark.parametrize("kind", ["socket", "af_packet", "af_xdp"])
-def test_recognition_over_the_kernel(pairs: Pairs, kind: str) -> None:
+def test_recognition_over_the_kernel(sessions: Sessions, kind: str) -> None:
     traffic = {"flows": 100, "payload": {"source": "random", "signature_share": "30%"}}
-    with pairs.opened(plan_of(workloads=["application-recognition"], ports=[kind], frame_sizes=["512B"], traffic=traffic)) as pair:
-        something_back(pair, 5000)
-        pair.end()
+    with sessions.opened(plan_of(workloads=["application-recognition"], ports=[kind], frame_sizes=["512B"], traffic=traffic)) as session:
+        something_back(session, 5000)
+        session.end()
 
 
-def test_signatures_across_repeated_and_overlapping_segments_are_recognised(pairs: Pairs) -> None:
+def test_signatures_across_repeated_and_overlapping_segments_are_recognised(sessions: Sessions) -> None:
     """The client compares every answer with the expected one, and half of the messages carry a signature."""
     traffic = {
         "flows": 100, "protocol": "tcp", "segments": 5, "retransmit_share": "20%", "overlap_share": "30%",
         "payload": {"source": "random", "signature_share": "50%"},
     }  # fmt: skip
     workload = {"name": "application-recognition", "params": {"mode": "stream"}}
-    with pairs.opened(plan_of(workloads=[workload], frame_sizes=["256B"], traffic=traffic)) as pair:
-        done = something_back(pair, 5000)
+    with sessions.opened(plan_of(workloads=[workload], frame_sizes=["256B"], traffic=traffic)) as session:
+        done = something_back(session, 5000)
         stream, classes = done.served[0]["workload"]["stream"], done.served[0]["workload"]["classes"]
         assert stream["repeated"] > stream["segments"] * 0.15 and stream["out_of_order"] > 0
         assert classes["hash"] + classes["compress"] > 0
-        pair.end()
+        session.end()
 
 
 @needs_root
-def test_a_full_table_in_the_kernel_is_counted(pairs: Pairs) -> None:
+def test_a_full_table_in_the_kernel_is_counted(sessions: Sessions) -> None:
     given = any_place("xdp") | {"workloads": [{"name": "flow-table", "params": {"flows": "1000"}}], "traffic": FULL_TABLE}
-    with pairs.opened(plan_of(**given)) as pair:
-        done = held_to_account(pair)
+    with sessions.opened(plan_of(**given)) as session:
+        done = held_to_account(session)
         table = done.served[0]["workload"]["flow_table"]
         assert table["flows"] == 1000 and table["refused"] == table["elsewhere"]["dropped"] > 0
         assert done.checked is not None and done.checked["unlocated"] > 0
-        pair.end()
+        session.end()
 
 
 @needs_root
 @pytest.mark.parametrize("end", ["server", "client"])
 @pytest.mark.parametrize("kind", ["socket", "af_packet", "af_xdp", "xdp"])
-def test_a_link_that_goes_down_in_a_trial_and_comes_back(pairs: Pairs, kind: str, end: str) -> None:
-    with pairs.opened(plan_of(**any_place(kind))) as pair:
-        side = pair.ends.receiving if end == "server" else pair.ends.returning
+def test_a_link_that_goes_down_in_a_trial_and_comes_back(sessions: Sessions, kind: str, end: str) -> None:
+    with sessions.opened(plan_of(**any_place(kind))) as session:
+        side = session.ends.receiving if end == "server" else session.ends.returning
         assert side is not None
 
         def turn(word: str) -> None:
@@ -349,28 +349,28 @@ def test_a_link_that_goes_down_in_a_trial_and_comes_back(pairs: Pairs, kind: str
         for timer in timers:
             timer.start()
         try:
-            done = held_to_account(pair, duration_s=0.8)
+            done = held_to_account(session, duration_s=0.8)
         finally:
             for timer in timers:
                 timer.join()
         assert 0 < done.trial["received"] < done.trial["due"]
         assert "is gone" in done.cpu_withheld, "the interface's threads ended with it"
-        before = pair.pids()
-        something_back(pair, duration_s=0.3)
-        assert not [why for work in pair._receive_work if (why := network.elsewhere(work))], "the new threads are where the former were"
-        assert [w["code"] for w in pair.warnings if w["code"] == "link-down"] == ["link-down"]
-        assert not set(before.values()) & set(pair.pids().values()), "both programs were started anew"
-        pair.end()
+        before = session.pids()
+        something_back(session, duration_s=0.3)
+        assert not [why for work in session._receive_work if (why := network.elsewhere(work))], "the new threads are where the former were"
+        assert [w["code"] for w in session.warnings if w["code"] == "link-down"] == ["link-down"]
+        assert not set(before.values()) & set(session.pids().values()), "both programs were started anew"
+        session.end()
 
 
-def test_a_split_of_recognition_answers_right_and_one_of_a_single_stage_is_left_out(pairs: Pairs) -> None:
+def test_a_split_of_recognition_answers_right_and_one_of_a_single_stage_is_left_out(sessions: Sessions) -> None:
     traffic = {"flows": 100, "payload": {"source": "random", "signature_share": "30%"}}
     plan = plan_of(workloads=list(WORKLOADS), placements=["split"], frame_sizes=["512B"], traffic=traffic)
-    configurations = pairs.configurations(plan)
+    configurations = sessions.configurations(plan)
     assert [c.workload for c in configurations] == ["application-recognition"]
-    with pairs.opened(plan, configurations[0]) as pair:
+    with sessions.opened(plan, configurations[0]) as session:
         # Three programs share two CPUs: many packets may be lost, but every one must be in the accounts.
-        done = something_back(pair, 5000, duration_s=0.5)
+        done = something_back(session, 5000, duration_s=0.5)
         first, second = done.served
         assert 0 < second["received"] < first["received"] and first["workload"]["searched"] == first["received"]
-        pair.end()
+        session.end()

@@ -33,7 +33,7 @@ def plan_of(**given: Any) -> Plan:
     return Plan.model_validate(yaml.safe_load(yaml.safe_dump(COMMON | given)))
 
 
-def unlike(pair: Session, done: Done) -> str:
+def account_fault(session: Session, done: Done) -> str:
     """Return why the accounts of a trial cannot be right, or an empty string.
 
     They are right where every packet came back or has a place, and every answer and flow is right.
@@ -52,8 +52,8 @@ def unlike(pair: Session, done: Done) -> str:
     return "" if trial["due"] else "no packet was due"
 
 
-class Pairs:
-    """A starter of pairs on this machine."""
+class Sessions:
+    """Starts sessions on this machine."""
 
     def __init__(self, stop: StopRequest) -> None:
         self._stop = stop
@@ -75,7 +75,7 @@ class Pairs:
         session_s: float = 60,
         listener: Listener | None = None,
     ) -> Iterator[Session]:
-        """Yield the pair of ``configuration``, or of the plan's first one.
+        """Yield the session of ``configuration``, or of the plan's first one.
 
         ``files`` holds inputs by kind; kinds that are not given use the default.
         """
@@ -91,15 +91,15 @@ class Pairs:
             resolved.for_job(),
             plan.seed,
         )
-        with Session(setting, plan, chosen, session_s) as pair:
-            yield pair
+        with Session(setting, plan, chosen, session_s) as session:
+            yield session
 
 
 @contextlib.contextmanager
-def at_hand() -> Iterator[Pairs]:
-    """Yield pairs that end when a stop is requested."""
+def sessions_here() -> Iterator[Sessions]:
+    """Yield sessions that end when a stop is requested."""
     with StopRequest() as stop:
-        yield Pairs(stop)
+        yield Sessions(stop)
 
 
 def enough_cpus() -> bool:
