@@ -25,7 +25,7 @@ dpubench.part("stress", ({ $, $$, data }) => {
   // ------------------------------------------------------------------ boxes
   /** Rows in the order of the marked target's rank, then of its relative performance; those without a rank come last. */
   function chosen() {
-    const key = (row) => { const p = row.points[state.mark]; return p && p.rank && p.relative[0] !== null ? [p.rank[0], -p.relative[0]] : [1e9, 0]; };
+    const key = (row) => { const p = row.points[state.mark]; return p?.rank && p.relative[0] !== null ? [p.rank[0], -p.relative[0]] : [1e9, 0]; };
     return data.rows.filter((row) => (!state.class || row.classes.includes(state.class)) && row.points.some((p) => p && p.relative[0] !== null)).map((row) => [key(row), row]).sort(([a], [b]) => a[0] - b[0] || a[1] - b[1]).map(([, row]) => row);
   }
   function boxes(width, th, caption) {
@@ -43,8 +43,8 @@ dpubench.part("stress", ({ $, $$, data }) => {
       const a = at(quantile(values, 0.25)), b = at(quantile(values, 0.75)), middle = at(quantile(values, 0.5));
       line.append(s("rect", { x: a, y: y - 4, width: Math.max(b - a, 1), height: 8, fill: th.grid, stroke: th.soft, "stroke-width": 0.8 }), s("line", { x1: middle, x2: middle, y1: y - 4, y2: y + 4, stroke: th.ink, "stroke-width": 1.4 }));
       if (mark && mark.relative[0] !== null) { const x = at(mark.relative[0]); line.append(s("path", { d: `M${(x - 5).toFixed(2)} ${y.toFixed(2)}l5 -5l5 5l-5 5z`, fill: mark.noisy || !mark.rank ? th.paper : th.lines[1], stroke: th.lines[1], "stroke-width": 1.2 })); }
-      const rank = mark && mark.rank ? `${mark.rank[0]}${mark.rank[1] !== null && mark.rank[1] !== mark.rank[2] ? ` [${mark.rank[1]}–${mark.rank[2]}]` : ""} of ${mark.rank[3]}` : "–";
-      line.append(text(right + 8, y + 3.5, 10, mark && mark.noisy ? th.soft : th.ink, mark && mark.noisy ? "not ranked" : rank));
+      const rank = mark?.rank ? `${mark.rank[0]}${mark.rank[1] !== null && mark.rank[1] !== mark.rank[2] ? ` [${mark.rank[1]}–${mark.rank[2]}]` : ""} of ${mark.rank[3]}` : "–";
+      line.append(text(right + 8, y + 3.5, 10, mark?.noisy ? th.soft : th.ink, mark?.noisy ? "not ranked" : rank));
       sheet.append(line);
     });
     return [sheet, width, height];
@@ -78,7 +78,7 @@ dpubench.part("stress", ({ $, $$, data }) => {
   const all = () => figures.forEach(draw);
   function rowsOf(figure) {
     if (figure === "means") return [["class", "stressors", "target", "mean", "deviation", "geometric_mean"], data.classes.flatMap((c) => c.means.map((m, t) => [c.name, c.count, data.names[t], ...m]))];
-    return [["stressor", "duration_s", "classes", "target", "bogo_ops_per_s", "relative", "relative_low95", "relative_high95", "rank", "rank_low95", "rank_high95", "ranked_targets", "missing_targets", "too_noisy"], data.rows.flatMap((row) => row.points.map((p, t) => [row.stressor, row.seconds, row.classes.join(" "), data.names[t], p ? p.rate[0] : null, ...(p ? p.relative : [null, null, null]), ...(p && p.rank ? p.rank : [null, null, null, null, null]), p ? String(p.noisy) : ""]))];
+    return [["stressor", "duration_s", "classes", "target", "bogo_ops_per_s", "relative", "relative_low95", "relative_high95", "rank", "rank_low95", "rank_high95", "ranked_targets", "missing_targets", "too_noisy"], data.rows.flatMap((row) => row.points.map((p, t) => [row.stressor, row.seconds, row.classes.join(" "), data.names[t], p ? p.rate[0] : null, ...(p ? p.relative : [null, null, null]), ...(p?.rank ? p.rank : [null, null, null, null, null]), p ? String(p.noisy) : ""]))];
   }
   async function download(box, format) {
     const figure = box.dataset.figure, name = `dpubench-stress-${figure}-${data.names[state.mark]}`;
