@@ -28,6 +28,8 @@ _MOST_LINE_BYTES: Final = 8 << 20
 _AFTERWARDS_S: Final = 30.0
 #: dpubench-tool gives a program three seconds to end by itself, and waits five for what the kernel holds.
 _END_S: Final = 10.0
+#: Lines of a program's messages that a failure quotes.
+_LAST_LINES: Final = 2
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ class Ended:
         return self.status == 0 and not self.over_time
 
     def why(self) -> str:
-        """Return how it ended and the last line of its messages, for a failure."""
+        """Return how it ended and the last lines of its messages, for a failure. The very last one may only say that it ends (iperf3)."""
         how = (
             "it took longer than it may"
             if self.over_time
@@ -148,7 +150,7 @@ class Ended:
             else f"it ended with status {self.status}"
         )
         said = [line.strip() for line in (self.stderr or self.stdout).splitlines() if line.strip()]
-        return f"{how}: {said[-1][:300]}" if said else how
+        return f"{how}: {'; '.join(line[:300] for line in said[-_LAST_LINES:])}" if said else how
 
 
 class Tool:

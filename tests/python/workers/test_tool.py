@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -95,6 +96,16 @@ def test_a_program_gives_its_files_and_its_times(here: targets.Target, place: Pa
     assert "stressor: cpu" in done.files["out.yaml"] and "none.txt" not in done.files
     assert 1 <= done.elapsed_s < 30 and done.user_s + done.system_s > 0.1 and before.total_ns > 0
     assert list(place.iterdir()) == []
+
+
+def test_a_reason_before_the_last_line_is_told(here: targets.Target, place: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        words = ["-s", "-1", "-B", "127.0.0.1", "-p", str(taken.getsockname()[1])]
+        why = pytest.raises(WorkerFault, match=r"Address already in use; iperf3: exiting")
+        with Tool(here, "iperf3", words, limit_s=30, ready="Server listening") as running, why:
+            running.wait_ready()
 
 
 def test_a_program_that_ends_instead_of_listening_says_why(here: targets.Target, place: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -55,8 +54,7 @@ class Run(MeasuredRun):
 
     def measure(self, point: str, parameters: dict[str, str], number: int) -> dict[str, float]:
         sender, receiver = (self._ends.named(parameters[side]) for side in ("from", "to"))
-        rng = random.Random(f"{self.plan.seed}/{number}/{point}")
-        pair = Pair(self.plan, sender, receiver, self.stop, rng)
+        pair = Pair(self.plan, sender, receiver, self.stop)
         found = self._measured(pair, parameters)
         for code, message in found.warnings.items():
             self.journal.warn({"code": code, "message": message, "point": point})

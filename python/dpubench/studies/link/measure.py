@@ -70,9 +70,8 @@ def unsuitable(parameters: Mapping[str, str]) -> str:
 class Pair:
     """Two ends between which one point is measured at a time."""
 
-    def __init__(self, plan: Plan, sender: End, receiver: End, stop: StopRequest, rng: random.Random) -> None:
+    def __init__(self, plan: Plan, sender: End, receiver: End, stop: StopRequest) -> None:
         self.plan, self.sender, self.receiver, self.stop = plan, sender, receiver, stop
-        self._rng = rng
 
     @property
     def one_machine(self) -> bool:
@@ -128,7 +127,7 @@ class Pair:
         """
         limit_s = seconds + MARGIN_S
         for _ in range(_MOST_TRIES):
-            port = str(self._rng.randint(*_PORTS))
+            port = _any_port()
             serve, send = ([port if word == _PORT else word for word in words] for words in (server, client))
             try:
                 with Tool(self.receiver.target, name, serve, limit_s=limit_s, stop=self.stop, ready=ready) as serving:
@@ -146,6 +145,11 @@ class Pair:
             times = (done.cpu_before, done.cpu_after), (served.cpu_before, served.cpu_after)
             return done, cpus(*times, seconds, one_machine=self.one_machine)
         raise PointFailed("measure", f"{name}: found no free port in {_MOST_TRIES} tries")
+
+
+def _any_port() -> str:
+    """Return a port of servers. It does not follow from the plan's seed: runs of one plan at the same time would all take the same one."""
+    return str(random.SystemRandom().randint(*_PORTS))
 
 
 def cpus(

@@ -7,11 +7,17 @@ import io
 import json
 import os
 import signal
+import socket
 import time
 from pathlib import Path
 
 import pytest
-from dpubench import network, schemas
+from dpubench import network, schemas, targets
+from dpubench.studies.link import measure
+from dpubench.studies.link.ends import End
+from dpubench.studies.link.plan import Plan
+from dpubench.workers import tool
+from dpubench.workers.process import StopRequest
 from real_program import BUILD, RealBench
 from sshd import Sshd, small_bundle
 
@@ -32,8 +38,8 @@ def test_both_ends_on_one_machine(real: RealBench) -> None:
     rows = {row["id"]: row for row in csv.DictReader(io.StringIO(real("export", "r", "--csv").stdout))}
     rate = rows["throughput/local-a>local-b/bytes=65536,streams=1"]
     assert float(rate["goodput_gbps"]) > 0 and 0 < float(rate["both_cpus"]) <= 2 * (os.cpu_count() or 1)
-    for tool in ("dpubench-link", "sockperf"):
-        times = rows[f"latency/local-a>local-b/bytes=64,tool={tool}"]
+    for program in ("dpubench-link", "sockperf"):
+        times = rows[f"latency/local-a>local-b/bytes=64,tool={program}"]
         values = [float(times[name]) for name in ("rtt_p50_us", "rtt_p90_us", "rtt_p99_us", "rtt_p999_us", "rtt_max_us")]
         assert values == sorted(values) and values[0] > 0
     plain, tls = (rows[f"transfer/local-a>local-b/file=1MiB,protection={kind}"] for kind in ("plain", "tls"))
@@ -50,6 +56,32 @@ def test_loopback_says_that_there_is_no_network(real: RealBench) -> None:
     done = real("run", "link", "--name", "r", *ONCE, "--set", "path=loopback", "--workload", "throughput", "--size", "64KiB")
     assert done.returncode == 0, done.stderr
     assert "loopback of one machine: no network" in real("show", "r").stdout
+
+
+def test_runs_at_the_same_time_take_ports_of_their_own(real: RealBench) -> None:
+    words = (*ONCE, "--set", "path=loopback", "--workload", "throughput", "--size", "64KiB")
+    running = [real.start("run", "link", "--name", name, *words) for name in ("one", "two", "three")]
+    for process in running:
+        _, errors = process.communicate(timeout=100)
+        assert process.returncode == 0, errors
+
+
+def test_a_taken_port_is_left_for_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = targets.find("local")
+    here.open()
+    try:
+        with socket.socket() as taken, socket.socket() as other, StopRequest() as stop:
+            for port in (taken, other):
+                port.bind(("127.0.0.1", 0))
+            taken.listen()
+            ports = [str(port.getsockname()[1]) for port in (taken, other)]
+            other.close()
+            monkeypatch.setattr(measure, "_any_port", iter(ports).__next__)
+            end = End("local", here, "127.0.0.1", tool.present(here), {}, "local")
+            found = measure.Pair(Plan.model_validate({"study": "link", "duration": "1s"}), end, end, stop).throughput(65536, 1)
+            assert found.figures["goodput_gbps"] > 0
+    finally:
+        here.close()
 
 
 @needs_root
