@@ -33,6 +33,7 @@ from dpubench.studies.coverage import report as coverage_report  # noqa: E402
 from dpubench.studies.end_to_end import report as end_to_end_report  # noqa: E402
 from dpubench.studies.operators import report  # noqa: E402
 from end_to_end_fixtures import example_run  # noqa: E402
+from measured_runs import measured_reports  # noqa: E402
 from report_fixtures import SPECS, five_targets, host_and_device, make_run, three_devices  # noqa: E402
 from screenshot import CHROMEDRIVER, CHROMIUM, start, viewport  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -103,7 +104,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }  # fmt: skip
     for name, parts in sections.items():
         frame.write(parts, folder / f"{name}.html")
-    return {name: folder / f"{name}.html" for name in (*made, *end_to_end, *cores, *covered, *sections)}
+    written = {name: folder / f"{name}.html" for name in (*made, *end_to_end, *cores, *covered, *sections)}
+    return written | measured_reports(folder)
 
 
 @functools.cache

@@ -101,6 +101,10 @@ DPUBENCH_ENGINES(sink) { sink.add(std::make_unique<dpubench::Portable>()); }
 """
 
 
+#: Options of a build that takes little time. Nothing is timed here.
+QUICK = ("-Doptimization=0", "-Dunity=on", "-Dunity_size=8", "-Dlayouts=1")
+
+
 class Copy:
     """A copy of the tracked files in its own git repository, with this repository's virtual environment."""
 
@@ -148,8 +152,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     copy(*git, "add", "-A")
     copy(*git, "commit", "-q", "-m", "as it is")
     # One operator of the project is enough to begin with. The list of wanted operators names the new one from the start.
-    # Nothing is timed here, and unoptimised code builds in half the time.
-    copy("scripts/build.sh", "build", "-Donly=sha256,invert", "-Doptimization=0")
+    copy("scripts/build.sh", "build", "-Donly=sha256,invert", *QUICK)
     copy.make()
     yield copy
     shutil.rmtree(folder, ignore_errors=True)
@@ -201,7 +204,7 @@ def test_a_missing_library_only_removes_its_engines(copy: Copy) -> None:
             if (place / name).is_file():
                 shutil.copy(place / name, found / name)
     copy.environment |= {"PKG_CONFIG_LIBDIR": str(found), "PKG_CONFIG_PATH": ""}
-    copy("scripts/build.sh", "build-bare", "-Donly=sha256", "-Doptimization=0")
+    copy("scripts/build.sh", "build-bare", "-Donly=sha256", *QUICK)
     hello = json.loads(copy("build-bare/native/dpubench-operators", "--list"))
     [operator] = hello["catalog"]["operators"]
     engines = {e["name"]: e for e in operator["engines"]}

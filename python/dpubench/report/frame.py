@@ -24,6 +24,8 @@ from dpubench.analysis.naming import size_text
 from dpubench.report.machine import cpu_text
 from dpubench.report.words import anchor, count_text, number, quantity
 
+#: Style of notes and tables: what is wider than the window scrolls, with a shade at the edge that hides something.
+TABLES: Final = "tables.css"
 HERE: Final = Path(__file__).parent
 #: Libraries that a page loads for the first figure, or for the first PDF.
 LIBRARIES: Final = {
@@ -51,6 +53,7 @@ class Section:
     filters: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     shared: Path | None = None  #: folder of parts that some studies share: templates, and scripts and styles of any name
     more: Mapping[str, Any] = field(default_factory=dict)
+    styles: Sequence[str] = ()  #: names of styles of this package that the section needs beside ``report.css``
 
     @property
     def anchor(self) -> str:
@@ -59,8 +62,9 @@ class Section:
 
     def files(self, suffix: str) -> list[Path]:
         """Return the scripts (``.js``) or styles (``.css``), those that studies share first."""
+        common = [HERE / name for name in self.styles if name.endswith(suffix)]
         between = sorted(self.shared.glob(f"*{suffix}")) if self.shared is not None else []
-        return [*between, *self.folder.glob(f"report{suffix}")]
+        return [*common, *between, *self.folder.glob(f"report{suffix}")]
 
     def html(self, layout: str, body: str, **more: Any) -> str:
         """Return the study's template within ``layout``."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dpubench.analysis import warnings
 from dpubench.analysis.model import Interval
-from dpubench.report.frame import Section
+from dpubench.report.frame import TABLES, Section
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import CacheUse, PointSummary, RunSummary
 from dpubench.studies.cores.report import model
@@ -24,7 +24,7 @@ def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
 
 
 def section_of(page: Page) -> Section:
-    return Section("cores", page, HERE, _FILTERS, shared.HERE)
+    return Section("cores", page, HERE, _FILTERS, shared.HERE, styles=(TABLES,))
 
 
 def _value(interval: Interval | None) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis import warnings
-from dpubench.report.frame import Section
+from dpubench.report.frame import TABLES, Section
 from dpubench.report.machine import run_info
 from dpubench.report.outline import baseline_first, outline
 from dpubench.report.page import Page as PageOfStudy
@@ -53,7 +53,7 @@ def section(runs: Sequence[RunSummary], baseline: str | None = None) -> Section:
         "per_op": wording.per_op_text, "repeats": wording.repeats_text, "cycles": wording.cycles_text, "parameters": wording.parameters_text,
         "path": wording.path_text, "capitalized": shared.capitalized,
     }  # fmt: skip
-    return Section("counts", build(runs, baseline), HERE, filters, shared.HERE)
+    return Section("counts", build(runs, baseline), HERE, filters, shared.HERE, styles=(TABLES,))
 
 
 def build(all_runs: Sequence[RunSummary], baseline: str | None = None) -> Page:

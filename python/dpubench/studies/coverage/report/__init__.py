@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis import warnings
-from dpubench.report.frame import Section
+from dpubench.report.frame import TABLES, Section
 from dpubench.studies.coverage import wording
 from dpubench.studies.coverage.model import RunSummary
 from dpubench.studies.coverage.report import model
@@ -23,7 +23,7 @@ def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
 
 
 def section_of(page: Page) -> Section:
-    return Section("coverage", page, HERE, _FILTERS, shared.HERE)
+    return Section("coverage", page, HERE, _FILTERS, shared.HERE, styles=(TABLES,))
 
 
 _FILTERS: Final[dict[str, Callable[..., Any]]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.report.figures import rounded, triple
-from dpubench.report.frame import Section
+from dpubench.report.frame import TABLES, Section
 from dpubench.studies.headroom import model, text
 from dpubench.studies.headroom.model import PointSummary, RunSummary
 from dpubench.studies.headroom.plan import packet_text
@@ -32,7 +32,7 @@ def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
         "bytes": lambda size: packet_text(int(size)), "limit_words": text.limit_words, "placed": placed, "remarks": remarks, "mpps": _mpps,
         "fit_lines": text.fit_lines, "shown_quantities": text.shown_quantities,
     }  # fmt: skip
-    return Section("headroom", page, HERE, filters)
+    return Section("headroom", page, HERE, filters, styles=(TABLES,))
 
 
 def _mpps(selection: model.Selection) -> float:

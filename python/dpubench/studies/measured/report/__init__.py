@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dpubench import studies
 from dpubench.analysis import warnings
-from dpubench.report.frame import Section
+from dpubench.report.frame import TABLES, Section
 from dpubench.report.machine import run_info
 from dpubench.report.outline import baseline_first, outline
 from dpubench.report.page import Page as PageOfStudy
@@ -41,7 +42,7 @@ def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
     """Return the report of ``runs``; ``baseline`` names the run that comes first. @raises ValueError without runs, or if none has that name"""
     page = build(runs, baseline)
     more = {"parameters_of": text.parameters_of, "is_number": text.is_number_column}
-    return Section(runs[0].study, page, HERE, {"heading": text.heading, "remarks": text.remarks}, more=more)
+    return Section(runs[0].study, page, HERE, {"heading": text.heading, "remarks": text.remarks}, more=more, styles=(TABLES,))
 
 
 def build(runs: list[RunSummary], baseline: str | None = None) -> Page:
@@ -51,7 +52,7 @@ def build(runs: list[RunSummary], baseline: str | None = None) -> Page:
     unavailable = [Trouble(run.name, p.id, p.unavailable) for run in runs for p in run.points if p.unavailable]
     return Page(
         **outline(runs, infos, warnings.advice, note=runs[0].origin.capitalize(), unavailable=unavailable),
-        measured=_measured(runs[0]),
+        measured=_question(runs[0].study),
         parts=[RunPart(info, text.counts(run), run, text.tables_of(run), _better(run)) for run, info in zip(runs, infos, strict=True)],
         data={"study": runs[0].study, "charts": [_charts(run) for run in runs]},
     )
@@ -67,8 +68,7 @@ def _better(run: RunSummary) -> list[tuple[str, str]]:
     return list(seen.values())
 
 
-def _measured(run: RunSummary) -> str:
-    """Return the headline: what was measured."""
-    seen = [q.title for q in run.quantities if any(q.name in p.figures for p in run.points)] or [q.title for q in run.quantities]
-    text = f"{', '.join(dict.fromkeys(title.split(',')[0] for title in seen))}, {run.origin}"
-    return text[0].upper() + text[1:]
+def _question(study: str) -> str:
+    """Return the headline: the question that a study answers."""
+    question = studies.find(study).question
+    return f"{question[0].upper()}{question[1:]}?"

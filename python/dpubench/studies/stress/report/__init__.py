@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis.digits import significant
-from dpubench.report.frame import Section
+from dpubench.report.frame import TABLES, Section
 from dpubench.studies.stress import text
 from dpubench.studies.stress.model import RunSummary
 from dpubench.studies.stress.report import model
@@ -20,7 +20,7 @@ def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
 
     Raises :class:`ValueError` without runs or with a baseline that is none of them.
     """
-    return Section("stress", model.build(runs, baseline), HERE, _FILTERS)
+    return Section("stress", model.build(runs, baseline), HERE, _FILTERS, styles=(TABLES,))
 
 
 _FILTERS: Final[dict[str, Callable[..., Any]]] = {
