@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from dpubench import signals
 from dpubench.errors import EnvironmentFault, UserError
@@ -218,10 +218,15 @@ def _bring_up(side: Side) -> None:
     inside = ("-n", side.namespace)
     # Old kernels and old `ip` do not know the limit: no NAPI then.
     limited = _run([_tool("ip"), *inside, "link", "set", "dev", side.interface, "gro_max_size", "1"], check=False).returncode == 0
-    _run([*side.prefix, sys.executable, "-I", "-S", "-c", _QUIET, side.interface, str(int(limited))])
+    _make_quiet(side, joining=limited)
     _ip(*inside, "address", "add", f"{side.address}/24", "dev", side.interface)
     _ip(*inside, "link", "set", "lo", "up")
     _ip(*inside, "link", "set", side.interface, "up")
+
+
+def _make_quiet(side: Side, *, joining: bool) -> None:
+    """Let a side change no frame and add none. ``joining`` gives a veth interface NAPI; see :data:`_QUIET`."""
+    _run([*side.prefix, sys.executable, "-I", "-S", "-c", _QUIET, side.interface, str(int(joining))])
 
 
 def _know(side: Side, address: str, mac: str) -> None:
@@ -236,6 +241,7 @@ class TapLink:
     here: Side
     there: str  #: address of the other end, with the bits of its network
     there_interface: str  #: name of the other end's interface
+    there_mac: str
     mtu: int  #: bytes of an IP packet
 
     @property
@@ -268,12 +274,47 @@ def tap_link(number: int = 1, mtu: int = 1500) -> Iterator[TapLink]:
         _ip(*inside, "link", "set", here.interface, "address", here.mac, "mtu", str(mtu))
         _ip(*inside, "address", "add", f"{here.address}/24", "dev", here.interface)
         _ip(*inside, "link", "set", here.interface, "up")
-        yield TapLink(here, f"198.18.{number - 1}.2/24", f"eth{number}", mtu)
+        yield TapLink(here, f"198.18.{number - 1}.2/24", f"eth{number}", f"02:00:00:00:{number - 1:02x}:02", mtu)
     finally:
         with _uninterrupted():
             _remove_namespace(here.namespace)  # the interface goes with it
             if not had_folder:
                 _remove_folder_of_namespaces()
+
+
+@dataclass(frozen=True, slots=True)
+class TapChain:
+    """This machine's ends of two virtual links to one machine: what goes from one end to the other crosses that machine."""
+
+    near: TapLink
+    far: TapLink
+
+    #: Addresses of both ends where the machine between hands frames on unchanged, as if the ends were on one wire (RFC 2544, appendix C.2.2).
+    bridged: ClassVar[tuple[str, str]] = ("198.19.0.1", "198.19.0.2")
+
+    @property
+    def routed(self) -> tuple[str, str]:
+        """Return the addresses of both ends where the kernel of the machine between forwards."""
+        return self.near.here.address, self.far.here.address
+
+
+def lead_through(chain: TapChain) -> None:
+    """Lead packets between the ends of a chain across the machine there. Both kinds of addresses then work, side by side. May be called again.
+
+    Call it once the machine is up: a driver there that starts decides anew what is left to it of a frame.
+
+    Raises:
+        EnvironmentFault: when the kernel refuses
+    """
+    near, far = chain.bridged
+    for link, own, other, others in ((chain.near, near, chain.far, far), (chain.far, far, chain.near, near)):
+        side, inside = link.here, ("-n", link.here.namespace)
+        _make_quiet(side, joining=False)
+        subnet = other.here.address.rpartition(".")[0] + ".0/24"
+        _know(side, link.there_address, link.there_mac)
+        _ip(*inside, "route", "replace", subnet, "via", link.there_address, "dev", side.interface)
+        _ip(*inside, "address", "replace", f"{own}/24", "dev", side.interface)
+        _know(side, others, other.here.mac)
 
 
 def missing_link() -> str:

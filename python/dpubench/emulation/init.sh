@@ -2,6 +2,7 @@
 # shellcheck shell=dash
 # The first process of an emulated machine. It ends in a line on the console that holds the key by which ssh knows the machine.
 # The words dpubench.addressN=ADDRESS/BITS and dpubench.mtuN=BYTES of the kernel's command line are for network interface N, in order.
+# dpubench.crossed=1 comes before them: packets of others are to cross this machine.
 /bin/busybox mkdir -p /dpubench/bin
 /bin/busybox --install -s /dpubench/bin
 export PATH=/dpubench/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -36,6 +37,14 @@ ip link set lo up
 # shellcheck disable=SC2013  # it is words that are read
 for word in $(cat /proc/cmdline); do
     case $word in
+    dpubench.crossed=1)
+        echo 1 >/proc/sys/net/ipv4/ip_forward || failed "its kernel does not forward IPv4"
+        # Packets about addresses of its own would be counted with those that cross. Not every kernel has IPv6.
+        for name in all default; do
+            file=/proc/sys/net/ipv6/conf/$name/disable_ipv6
+            [ ! -e $file ] || echo 1 >$file || failed "its kernel keeps IPv6"
+        done
+        ;;
     dpubench.mtu*=*)
         number=${word%%=*}
         ip link set "eth${number#dpubench.mtu}" mtu "${word#*=}" || failed "no interface with $word"

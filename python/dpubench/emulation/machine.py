@@ -190,8 +190,9 @@ class Machine:
             "-device", "virtio-rng-pci", "-display", "none", "-monitor", "none", "-chardev", f"file,id=console,path={_quoted(self._console)}",
             "-serial", "chardev:console", "-no-reboot",
         ]  # fmt: skip
-        for number, _ in enumerate(self.links, start=1):
-            words += ["-netdev", f"tap,id=n{number},fd={_TAP_DESCRIPTOR + number - 1}", "-device", f"virtio-net-pci,netdev=n{number},romfile="]
+        for number, link in enumerate(self.links, start=1):
+            words += ["-netdev", f"tap,id=n{number},fd={_TAP_DESCRIPTOR + number - 1}"]
+            words += ["-device", f"virtio-net-pci,netdev=n{number},romfile=,mac={link.there_mac}"]
         taps = json.dumps([(link.here.namespace_file, link.here.interface) for link in self.links])
         starter = [sys.executable, "-I", "-S", "-c", _STARTER, str(os.getpid()), network.TAP_DEVICE, str(_TAP_DESCRIPTOR), taps]
         with (self._folder / "emulator.log").open("wb") as log:
@@ -203,7 +204,8 @@ class Machine:
         of_links = "".join(
             f" dpubench.mtu{number}={link.mtu} dpubench.address{number}={link.there}" for number, link in enumerate(self.links, start=1)
         )
-        return f"console={_CONSOLE[self._board.architecture]} rdinit=/init panic=-1 quiet dpubench.address0={_USER_ADDRESS}{of_links}"
+        crossed = " dpubench.crossed=1" if len(self.links) > 1 else ""
+        return f"console={_CONSOLE[self._board.architecture]} rdinit=/init panic=-1 quiet dpubench.address0={_USER_ADDRESS}{crossed}{of_links}"
 
     def _boot(self) -> bool:
         """Wait until the ssh server listens; return False where another process took the port. @raises EnvironmentFault"""

@@ -31,6 +31,8 @@ _MEMORY_BYTES: Final = 2 << 30
 #: Userlands (:data:`dpubench.emulation.images.USERLANDS`).
 _SMALL, _FULL = "small", "full"
 _MOST_CPUS: Final = 16
+#: Virtual links of a machine that traffic can cross.
+LINKS_TO_CROSS: Final = 2
 
 
 class _Inside(SshTarget):
@@ -80,7 +82,7 @@ class VmTarget:
         """Join the machine to this one by virtual links when it is opened. @raises UserError this process cannot make one
 
         Args:
-            links: their number; traffic can cross a machine that has two
+            links: their number; traffic can cross a machine that has LINKS_TO_CROSS
             mtu: bytes of an IP packet on them
         """
         if reason := network.missing_link():
@@ -107,6 +109,11 @@ class VmTarget:
     def link(self) -> network.TapLink:
         """Return the first of :attr:`links`."""
         return self.links[0]
+
+    @property
+    def chain(self) -> network.TapChain | None:
+        """Return the virtual links between which traffic can cross the machine; None if it has fewer than two."""
+        return network.TapChain(*self.links[:LINKS_TO_CROSS]) if len(self.links) >= LINKS_TO_CROSS else None
 
     def unavailable(self) -> str:
         return missing(self._board.architecture)
@@ -164,6 +171,12 @@ def between(one: Target, other: Target) -> VmTarget | None:
         if isinstance(machine, VmTarget) and here.is_here and not here.times_mean_nothing:
             return machine
     return None
+
+
+def crossed(device: Target, ends: Target | None) -> VmTarget | None:
+    """Return ``device`` if it is an emulated machine that traffic between two ends on this one (``ends``) can cross; else None."""
+    machine = between(device, ends) if ends is not None else None
+    return machine if machine is device else None
 
 
 def make(name: str, spec: str) -> VmTarget:

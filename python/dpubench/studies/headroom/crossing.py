@@ -102,7 +102,7 @@ class Crossing(Session):
         setting, backend = self.setting, self.backend
         try:
             with setting.stop.at_once():
-                chain = self._stack.enter_context(links.crossed(backend, setting.given(backend), self.max_packet, self.threads))
+                chain = self._stack.enter_context(links.crossed(backend, setting.given(backend), self.max_packet, self.threads, setting.taps))
         except Interrupted:
             raise
         except (UserError, EnvironmentFault) as error:

@@ -128,7 +128,8 @@ def _opened(plan: Plan, where: Where, opened: contextlib.ExitStack) -> tuple[lis
     peer = named(plan.peer, "peer") if plan.peer else None
     for place in places:
         if peer is not None and (machine := vm.between(place, peer)) is not None:
-            machine.join(mtu=network.LARGE_MTU)
+            is_crossed = "embedded" in plan.placement and vm.crossed(place, peer) is not None
+            machine.join(vm.LINKS_TO_CROSS if is_crossed else 1, mtu=network.LARGE_MTU)
     for target in found.values():
         opened.callback(target.close)
         target.open()

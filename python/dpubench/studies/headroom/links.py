@@ -20,6 +20,8 @@ KERNEL: Final = "kernel"
 SEPARATED: Final = (*_PORTS, *_SOCKETS, PKTGEN)
 EMBEDDED: Final = ("memif", "af_packet", "af_xdp", "pci", KERNEL)
 NAMES: Final = (*SEPARATED, KERNEL)
+#: Back-ends by which packets cross an emulated machine on its virtual links.
+BY_TAPS: Final = ("af_packet", KERNEL)
 #: Arguments of sender and sink in embedded placement. The device's two sides have all others, or those with these beginnings.
 _OF_SOCKETS: Final = ("local", "peer", "gso", "buffer_kib")
 #: Further arguments of the two ends: the sink's address where it is not that to which packets are sent, and names of network namespaces there.
@@ -169,8 +171,15 @@ def joined(
             yield Ends(ends.sender, ends.sink, how, near.prefix, far_side.prefix, far_side)
 
 
-def unavailable_embedded(backend: str, given: Mapping[str, str], size: int, *, is_here: bool, cpus: int, peer: str = "") -> str:
-    """Return why packets of ``size`` bytes cannot cross a target with ``cpus`` CPUs by ``backend``, with advice; empty if they can."""
+def unavailable_embedded(
+    backend: str, given: Mapping[str, str], size: int, *, is_here: bool, cpus: int, peer: str = "", is_joined: bool = False
+) -> str:  # fmt: skip
+    """Return why packets of ``size`` bytes cannot cross a target with ``cpus`` CPUs by ``backend``, with advice; empty if they can.
+
+    Args:
+        is_here, peer: see :func:`unavailable`
+        is_joined: whether the target is an emulated machine with two virtual links to the peer, which is this machine
+    """
     if backend not in NAMES:
         return f"there is no back-end '{backend}'{nearest(backend, NAMES)}"
     if backend not in EMBEDDED:
@@ -185,6 +194,10 @@ def unavailable_embedded(backend: str, given: Mapping[str, str], size: int, *, i
         return f"the device has two sides: --set arguments.{backend}.{lacking[0]}{word}=..."
     if not lacking:
         return _unable_given(backend, given, peer)
+    if is_joined and backend in BY_TAPS:
+        return ""
+    if is_joined:
+        return f"back-end {backend} cannot cross the virtual links of an emulated machine: choose {' or '.join(BY_TAPS)}"
     if backend == "pci" or not is_here or peer:
         why = f"the peer {peer} is joined by what is there" if peer else "on another machine nothing is made" if not is_here else "a card is given"
         return f"{why}: name both sides of the device, --set arguments.{backend}.in_{word}=... and out_{word}=..."
@@ -203,8 +216,11 @@ def _unable_given(backend: str, given: Mapping[str, str], peer: str) -> str:
 
 
 @contextlib.contextmanager
-def crossed(backend: str, given: Mapping[str, str], max_packet: int, threads: int) -> Iterator[Chain]:
+def crossed(backend: str, given: Mapping[str, str], max_packet: int, threads: int, taps: network.TapChain | None = None) -> Iterator[Chain]:
     """Make the links from a sender through a device to a sink, or take those that ``given`` names; yield them. What it made goes with the context.
+
+    Args:
+        taps: the virtual links of the device, if it is an emulated machine; they stay
 
     Raises:
         UserError: the links cannot be made here
@@ -217,22 +233,30 @@ def crossed(backend: str, given: Mapping[str, str], max_packet: int, threads: in
             made, sender_prefix=_entering(given.get("sender_namespace", "")), sink_prefix=_entering(given.get("sink_namespace", "")),
             sink_namespace=_namespace_file(given.get("sink_namespace", "")),
         )  # fmt: skip
+    elif taps is not None:
+        network.lead_through(taps)
+        near, far = taps.routed if backend == KERNEL else taps.bridged
+        own = _of_chain(near, far, taps.near.there_interface, taps.far.there_interface)
+        made = _chain(backend, {**given, **own}, "virtual links: taps between this machine and an emulated one")
+        yield replace(made, sender_prefix=taps.near.here.prefix, sink_prefix=taps.far.here.prefix, sink_namespace=taps.far.here.namespace_file)
     elif backend == "memif":
         with network.socket_folder() as folder:
             sockets = {f"{_IN}socket": str(folder / "in"), f"{_OUT}socket": str(folder / "out")}
             yield _chain(backend, {**given, **sockets}, "virtual links: shared memory")
     else:
         with network.veth_chain(max_packet + _FCS, threads, routed=backend == KERNEL) as chain:
-            own = {
-                "local": f"{chain.client.address}:{_SENDER_PORT}", "peer": f"{chain.server.address}:{_SINK_PORT}",
-                f"{_IN}interface": chain.way_in.interface, f"{_OUT}interface": chain.way_out.interface,
-            }  # fmt: skip
+            own = _of_chain(chain.client.address, chain.server.address, chain.way_in.interface, chain.way_out.interface)
             made = _chain(backend, {**given, **own}, "virtual links: veth between three namespaces")
             yield replace(
                 made, sender_prefix=chain.client.prefix, device_prefix=chain.way_in.prefix, sink_prefix=chain.server.prefix,
                 sink_namespace=chain.server.namespace_file,
                 receiving=(chain.way_in, chain.server),
             )  # fmt: skip
+
+
+def _of_chain(near: str, far: str, way_in: str, way_out: str) -> dict[str, str]:
+    """Return the arguments of a chain with sender and sink at these addresses, and a device with these interfaces."""
+    return {"local": f"{near}:{_SENDER_PORT}", "peer": f"{far}:{_SINK_PORT}", f"{_IN}interface": way_in, f"{_OUT}interface": way_out}
 
 
 def _chain(backend: str, given: Mapping[str, str], how: str) -> Chain:

@@ -92,7 +92,8 @@ def _unavailable(
 def _no_link(given: Mapping[str, str], target: Target, peer: Target | None, placement: Placement, backend: str, size: int) -> str:
     name = "" if peer is None else peer.name
     if placement == "embedded":
-        return links.unavailable_embedded(backend, given, size, is_here=target.is_here, cpus=len(target.cpus()), peer=name)
+        cpus, is_joined = len(target.cpus()), vm.crossed(target, peer) is not None
+        return links.unavailable_embedded(backend, given, size, is_here=target.is_here, cpus=cpus, peer=name, is_joined=is_joined)
     machine = vm.between(target, peer) if peer is not None else None
     tap = machine.link if machine is not None else None
     return links.unavailable(backend, given, size, is_here=target.is_here, peer=name, tap=tap)

@@ -71,6 +71,12 @@ class Setting:
         machine = vm.between(self.sender, self.peer) if self.peer is not None else None
         return machine.link if machine is not None else None
 
+    @property
+    def taps(self) -> network.TapChain | None:
+        """Return the virtual links of the device, if it is an emulated machine between a sender and a sink on this one."""
+        machine = vm.crossed(self.sender, self.peer)
+        return machine.chain if machine is not None else None
+
     def is_blind(self, backend: str) -> bool:
         return links.is_blind(backend, self.given(backend), "" if self.peer is None else self.peer.name)
 

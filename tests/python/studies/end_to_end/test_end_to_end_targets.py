@@ -213,7 +213,7 @@ def test_a_run_that_is_ended_leaves_nothing_of_a_client_elsewhere(there: Bench, 
 
 @pytest.mark.parametrize("client_is_here", [True, False])
 def test_a_link_to_an_emulated_machine_has_addresses_for_both_ends(client_is_here: bool) -> None:
-    tap = network.TapLink(network.Side("space", "tap0", "198.18.0.1", "02:00:00:00:00:01"), "198.18.0.2/24", "eth1", 9216)
+    tap = network.TapLink(network.Side("space", "tap0", "198.18.0.1", "02:00:00:00:00:01"), "198.18.0.2/24", "eth1", "02:00:00:00:00:02", 9216)
     assert "cannot reach an emulated machine: choose socket or af_packet" in links.unavailable("memif", {}, "all-host", is_tap=True)
     assert links.unavailable("socket", {}, "all-host", elsewhere="cannot reach another machine", is_tap=True) == ""
     given = {"server_local": "10.0.0.1:1", "server_peer": "10.0.0.2:1", "client_local": "10.0.0.2:1"}

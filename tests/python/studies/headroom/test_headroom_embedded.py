@@ -258,6 +258,8 @@ def test_the_kernel_is_no_way_out_of_an_endpoint() -> None:
     assert "choose smaller ones, or back-end kernel" in links.unavailable_embedded("memif", {}, 10_000, is_here=True, cpus=2)
     joined = links.unavailable_embedded("memif", {}, 128, is_here=True, cpus=2, peer="far")
     assert "the peer far is joined by what is there: name both sides of the device" in joined
+    assert "choose af_packet or kernel" in links.unavailable_embedded("memif", {}, 128, is_here=False, cpus=1, peer="local", is_joined=True)
+    assert links.unavailable_embedded("kernel", {}, 128, is_here=False, cpus=1, peer="local", is_joined=True) == ""
     given = {"in_address": "0000:03:00.0", "out_address": "0000:03:00.1", "local": "10.0.0.1:7000", "peer": "10.0.0.2:7000", "buffer_kib": "64"}
     assert links.unavailable_embedded("pci", given, 128, is_here=False, cpus=8, peer="far") == ""
     with links.crossed("pci", given, 1514, 1) as chain:

@@ -188,7 +188,7 @@ def test_a_sink_elsewhere_needs_a_way_to_it() -> None:
     assert "a sink on far needs addresses: --set arguments.udp.local=" in links.unavailable("udp", {}, 128, is_here=True, peer="far")
     assert "no link by memif to a sink on far is made" in links.unavailable("memif", {}, 128, is_here=True, peer="far")
     assert links.unavailable("null", {}, 128, is_here=True, peer="far") == ""
-    tap = network.TapLink(network.Side("space", "tap0", "198.18.0.1", "02:00:00:00:00:01"), "198.18.0.2/24", "eth1", 9216)
+    tap = network.TapLink(network.Side("space", "tap0", "198.18.0.1", "02:00:00:00:00:01"), "198.18.0.2/24", "eth1", "02:00:00:00:00:02", 9216)
     assert links.unavailable("udp", {}, 128, is_here=False, peer="local", tap=tap) == ""
     assert "no link by af_xdp" in links.unavailable("af_xdp", {}, 128, is_here=False, peer="local", tap=tap)
     for is_here, near, far in ((False, "198.18.0.2", "198.18.0.1"), (True, "198.18.0.1", "198.18.0.2")):
