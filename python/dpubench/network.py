@@ -17,8 +17,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -35,8 +34,6 @@ LARGE_MTU: Final = 9216
 #: Largest frame, with FCS, whose buffer fits in one page with the programs' data beside it, as AF_XDP requires.
 XDP_FRAME: Final = 2816
 _COMMAND_S: Final = 15.0
-#: Seconds to wait for a thread of the kernel after its interface was told to have one.
-_THREAD_COMES_S: Final = 2.0
 _NETNS: Final = Path("/run/netns")
 #: The device of the kernel's tap interfaces.
 TAP_DEVICE: Final = "/dev/net/tun"
@@ -172,7 +169,7 @@ def veth_chain(max_frame: int, queues: int = 1, *, routed: bool) -> Iterator[Vet
             _ip("-n", side.namespace, "route", "add", subnet, "via", gateway.address, "dev", side.interface)
         for side, other in ((way_in, client), (way_out, server)):
             _know(side, other.address, other.mac)
-        if routed and (refused := _write_inside(way_in, "/proc/sys/net/ipv4/ip_forward", "1")):
+        if routed and (refused := write_inside(way_in, "/proc/sys/net/ipv4/ip_forward", "1")):
             raise EnvironmentFault(f"veth: the kernel in the namespace cannot forward: {refused}")
         yield VethChain(client, way_in, way_out, server)
 
@@ -324,133 +321,6 @@ def missing_link() -> str:
     return "" if os.access(TAP_DEVICE, os.R_OK | os.W_OK) else f"{TAP_DEVICE} cannot be used: load the module tun, as root"
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiveWork:
-    """The receive work of the kernel for an interface, moved to threads of its own on one CPU."""
-
-    side: Side
-    cpu: int
-    threads: tuple[int, ...]  #: numbers of the kernel's threads, one per queue
-
-
-def move_receive_work(side: Side, cpu: int) -> ReceiveWork:
-    """Make the kernel handle packets for ``side`` on ``cpu`` (threaded NAPI), and not on the CPU that sent them, as veth does.
-
-    Move the work of both sides, or answers are received on the server's CPU. The move lasts until the pair is gone.
-
-    Raises:
-        EnvironmentFault: when the kernel cannot
-    """
-    threads = _receive_threads(side, f"CPU {cpu}")
-    for thread in threads:
-        os.sched_setaffinity(thread, {cpu})
-        # Like a softirq, it goes before a program that polls on the same CPU, and does not wait for the end of its time slice.
-        with contextlib.suppress(PermissionError):
-            os.setpriority(os.PRIO_PROCESS, thread, -20)
-    return ReceiveWork(side, cpu, tuple(threads))
-
-
-def spread_receive_work(side: Side, cpus: Sequence[int]) -> tuple[int, ...]:
-    """Make the kernel handle packets for ``side`` on ``cpus``, one queue after the other, before all programs there, as interrupts of a card would.
-
-    Returns:
-        numbers of the kernel's threads, one per queue. They last until the pair is gone.
-
-    Raises:
-        EnvironmentFault: when the kernel cannot
-    """
-    threads = _receive_threads(side, f"CPUs {', '.join(map(str, cpus))}")
-    for thread, cpu in zip(threads, itertools.cycle(cpus), strict=False):
-        os.sched_setaffinity(thread, {cpu})
-        # A real-time thread also goes before programs whose session has a share of its own (autogroup and cgroups, sched(7)).
-        with contextlib.suppress(PermissionError):
-            os.setpriority(os.PRIO_PROCESS, thread, -20)
-            os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(1))
-    return tuple(threads)
-
-
-def _receive_threads(side: Side, where: str) -> list[int]:
-    """Make the kernel handle packets for ``side`` in threads, and return their numbers. @raises EnvironmentFault"""
-    if refused := _write_inside(side, f"/sys/class/net/{side.interface}/threaded", "1"):
-        raise EnvironmentFault(
-            f"veth: the kernel's receive work cannot be moved to {where}: {refused} (threaded NAPI needs Linux 5.19 and iproute2 6.0)"
-        )
-    threads = _napi_threads(side.interface)
-    if not threads:
-        raise EnvironmentFault(f"veth: the kernel's receive work cannot be moved to {where}: no thread napi/{side.interface}-* appeared")
-    return threads
-
-
-def went_down(work: ReceiveWork) -> bool:
-    """Return whether the interface went down since the move: this ended its threads, and new ones run where the scheduler puts them."""
-    return any(not _is_thread_of(work.side, thread) for thread in work.threads)
-
-
-def elsewhere(work: ReceiveWork) -> str:
-    """Return why packets may be handled elsewhere than in ``work``: a thread is gone or may run on other CPUs; else an empty string."""
-    for thread in work.threads:
-        if not _is_thread_of(work.side, thread):
-            return f"the NAPI thread {thread} of {work.side.interface} is gone"
-        with contextlib.suppress(ProcessLookupError):
-            if os.sched_getaffinity(thread) != {work.cpu}:
-                return f"the NAPI thread {thread} of {work.side.interface} may run on other CPUs than {work.cpu}"
-    return ""
-
-
-def _is_thread_of(side: Side, thread: int) -> bool:
-    """Return whether this number still is a NAPI thread of the interface, and not another thread."""
-    try:
-        return Path(f"/proc/{thread}/comm").read_bytes().startswith(f"napi/{side.interface}-".encode())
-    except OSError:
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class ReceiveCounts:
-    """A reading of the kernel's receive work."""
-
-    softirqs: Mapping[int, int]  #: CPU -> NET_RX softirqs
-    threads_ns: Mapping[int, int]  #: NAPI thread -> time that it ran
-
-
-def receive_counts(*works: ReceiveWork) -> ReceiveCounts:
-    """Read where receive work was done until now."""
-    lines = Path("/proc/softirqs").read_text(encoding="ascii").splitlines()
-    cpus = [int(word.removeprefix("CPU")) for word in lines[0].split()]
-    counts = next((line.split()[1:] for line in lines if line.split()[0] == "NET_RX:"), [])
-    threads = run_times_ns([thread for work in works for thread in work.threads])
-    return ReceiveCounts(dict(zip(cpus, map(int, counts), strict=False)), threads)
-
-
-def run_times_ns(threads: Sequence[int]) -> dict[int, int]:
-    """Return for each thread that still is there the time that it ran until now."""
-    found = {}
-    for thread in threads:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            found[thread] = int(Path(f"/proc/{thread}/schedstat").read_text(encoding="ascii").split()[0])
-    return found
-
-
-def receive_work_elsewhere(work: ReceiveWork, before: ReceiveCounts, after: ReceiveCounts, packets: int) -> str:
-    """Return why receive work may have run outside the threads of ``work``; empty when the counts prove that it did not.
-
-    Without the threads, a softirq would handle up to 64 packets (the weight of a NAPI poll). Fewer softirqs than one per 64 packets come from the
-    rest of the machine. The work of both sides must have been moved.
-
-    Args:
-        packets: number that arrived between the two readings
-    """
-    if reason := elsewhere(work):
-        return reason
-    ran_ns = sum(after.threads_ns.get(t, 0) - before.threads_ns.get(t, 0) for t in work.threads)
-    if packets > 0 and ran_ns <= 0:
-        return f"the NAPI threads of CPU {work.cpu} did not run while {packets} packets arrived"
-    softirqs = sum(count - before.softirqs.get(cpu, 0) for cpu, count in after.softirqs.items())
-    if softirqs > packets // 64:
-        return f"there were {softirqs} receive softirqs while {packets} packets arrived: some packets were handled outside the NAPI threads"
-    return ""
-
-
 @contextlib.contextmanager
 def socket_folder() -> Iterator[Path]:
     """Yield a folder for sockets that no other user may enter; remove it with its content at the end."""
@@ -565,27 +435,11 @@ def _ip(*words: str, check: bool = True) -> str:
     return _run([_tool("ip"), *words], check).stdout
 
 
-def _write_inside(side: Side, path: str, text: str) -> str:
+def write_inside(side: Side, path: str, text: str) -> str:
     """Write a file of ``/sys`` as a namespace sees it. Return why this failed, or an empty string."""
     words = [_tool("ip"), "netns", "exec", side.namespace, "/bin/sh", "-c", 'echo "$1" > "$2"', "sh", text, path]
     done = _run(words, check=False)
     return "" if done.returncode == 0 else f"{path} cannot be written: {done.stderr.strip()}"
-
-
-def _napi_threads(interface: str) -> list[int]:
-    """Return numbers of the kernel's threads ``napi/<interface>-<number>``."""
-    given_up = time.monotonic() + _THREAD_COMES_S
-    while True:
-        found = []
-        for entry in os.scandir("/proc"):
-            if not entry.name.isdigit():
-                continue
-            with contextlib.suppress(OSError, UnicodeDecodeError):
-                if Path(f"/proc/{entry.name}/comm").read_text(encoding="utf-8").startswith(f"napi/{interface}-"):
-                    found.append(int(entry.name))
-        if found or time.monotonic() > given_up:
-            return sorted(found)
-        time.sleep(0.01)
 
 
 def _remove_namespace(name: str) -> bool:

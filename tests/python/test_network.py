@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from dpubench import network
+from dpubench import network, receiving
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.targets.local import LocalTarget
 from real_program import BUILD
@@ -73,7 +73,7 @@ print(lengths)
 MAKER = """
 import subprocess, sys, time
 sys.path.insert(0, sys.argv[1])
-from dpubench import network
+from dpubench import network, receiving
 with network.veth_pair(1518) as pair, network.socket_folder() as folder:
     inside = subprocess.Popen([*pair.client.prefix, "sleep", "300"], start_new_session=True)
     print(pair.client.namespace, pair.server.namespace, folder, inside.pid, flush=True)
@@ -126,7 +126,7 @@ def test_frames_arrive_as_they_were_sent_and_nothing_is_left() -> None:
     with network.veth_pair(1518) as pair:
         assert {pair.client.namespace, pair.server.namespace} <= names()
         assert segments(pair) == [154] * FRAMES
-        thread = network.move_receive_work(pair.server, 0).threads[0]
+        thread = receiving.move(pair.server, 0).threads[0]
     assert not {pair.client.namespace, pair.server.namespace} & names()
     assert gone(thread), "the kernel's thread ends with the interface"
     assert not (Path("/sys/class/net") / pair.client.interface).exists()
@@ -136,7 +136,7 @@ def test_frames_arrive_as_they_were_sent_and_nothing_is_left() -> None:
 def test_a_pair_takes_the_longest_frames_and_several_queues() -> None:
     with network.veth_pair(9018, queues=2) as pair:
         assert pair.mtu >= 9000
-        work = network.move_receive_work(pair.server, 0)
+        work = receiving.move(pair.server, 0)
         assert len(work.threads) == 2
 
 
@@ -144,48 +144,48 @@ def test_a_pair_takes_the_longest_frames_and_several_queues() -> None:
 def test_receive_work_is_moved_and_proven() -> None:
     cpu = max(os.sched_getaffinity(0))
     with network.veth_pair(1518) as pair:
-        works = [network.move_receive_work(side, cpu) for side in (pair.server, pair.client)]
-        before = network.receive_counts(*works)
+        works = [receiving.move(side, cpu) for side in (pair.server, pair.client)]
+        before = receiving.counts(*works)
         assert segments(pair) == [154] * FRAMES
-        after = network.receive_counts(*works)
+        after = receiving.counts(*works)
         # On a machine with a busy network the counts prove nothing, and the result says so.
-        said = network.receive_work_elsewhere(works[0], before, after, FRAMES)
+        said = receiving.ran_elsewhere(works[0], before, after, FRAMES)
         assert said == "" or "receive softirqs" in said
         assert after.threads_ns[works[0].threads[0]] > before.threads_ns[works[0].threads[0]]
-        assert "did not run" in network.receive_work_elsewhere(works[0], after, after, FRAMES)
-        noisy = network.ReceiveCounts({c: n + 1000 for c, n in after.softirqs.items()}, after.threads_ns)
-        assert "some packets were handled outside the NAPI threads" in network.receive_work_elsewhere(works[0], before, noisy, FRAMES)
+        assert "did not run" in receiving.ran_elsewhere(works[0], after, after, FRAMES)
+        noisy = receiving.Counts({c: n + 1000 for c, n in after.softirqs.items()}, after.threads_ns)
+        assert "some packets were handled outside the NAPI threads" in receiving.ran_elsewhere(works[0], before, noisy, FRAMES)
         if len(os.sched_getaffinity(0)) > 1:
             os.sched_setaffinity(works[0].threads[0], os.sched_getaffinity(0))
-            assert "may run on other CPUs" in network.receive_work_elsewhere(works[0], before, after, FRAMES)
-    assert "is gone" in network.receive_work_elsewhere(works[0], before, after, FRAMES)
+            assert "may run on other CPUs" in receiving.ran_elsewhere(works[0], before, after, FRAMES)
+    assert "is gone" in receiving.ran_elsewhere(works[0], before, after, FRAMES)
 
 
 @needs_root
 def test_an_interface_that_was_down_has_its_receive_work_elsewhere() -> None:
     cpu = max(os.sched_getaffinity(0))
     with network.veth_pair(1518) as pair:
-        work = network.move_receive_work(pair.server, cpu)
-        assert network.elsewhere(work) == "" and not network.went_down(work)
+        work = receiving.move(pair.server, cpu)
+        assert receiving.elsewhere(work) == "" and not receiving.went_down(work)
         network._ip("-n", pair.server.namespace, "link", "set", pair.server.interface, "down")
-        assert "is gone" in network.elsewhere(work) and network.went_down(work)
+        assert "is gone" in receiving.elsewhere(work) and receiving.went_down(work)
         with pytest.raises(EnvironmentFault, match=r"veth: .* cannot be moved"):
-            network.move_receive_work(pair.server, cpu)
+            receiving.move(pair.server, cpu)
         network._ip("-n", pair.server.namespace, "link", "set", pair.server.interface, "up")
-        assert network.went_down(work), "its threads are others now"
-        again = network.move_receive_work(pair.server, cpu)
-        assert not set(again.threads) & set(work.threads) and network.elsewhere(again) == "" and not network.went_down(again)
+        assert receiving.went_down(work), "its threads are others now"
+        again = receiving.move(pair.server, cpu)
+        assert not set(again.threads) & set(work.threads) and receiving.elsewhere(again) == "" and not receiving.went_down(again)
         assert all(os.sched_getaffinity(thread) == {cpu} for thread in again.threads)
         # A number that now belongs to another process is not the thread's.
-        assert "is gone" in network.elsewhere(network.ReceiveWork(pair.server, cpu, (os.getpid(),)))
+        assert "is gone" in receiving.elsewhere(receiving.Moved(pair.server, cpu, (os.getpid(),)))
 
 
 @needs_root
 def test_work_that_was_not_moved_shows_in_the_softirqs() -> None:
     with network.veth_pair(1518) as pair:
-        before = network.receive_counts()
+        before = receiving.counts()
         segments(pair)
-        after = network.receive_counts()
+        after = receiving.counts()
     assert sum(after.softirqs.values()) - sum(before.softirqs.values()) > FRAMES // 64
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench import network, programs
+from dpubench import network, programs, receiving
 from dpubench.errors import EnvironmentFault
 from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
@@ -162,13 +162,13 @@ class Session:
         self._group = self._stack.enter_context(Group(self.setting.stop))
         self._servers = self._start_servers(ends)
         self._start_program(_CLIENT, self.setting.client, programs.TRAFFIC, ends.client_prefix, self._traffic_job(ends.client))
-        self._receive_work: list[network.ReceiveWork] = []  # first the server's, then the client's
+        self._receive_work: list[receiving.Moved] = []  # first the server's, then the client's
         self._no_receive_work = ""
         self._flows: int | None = None  # flows of the traffic, as the client counted them when it filled the tables
         if ends.receiving is not None and ends.returning is not None:
             places = ((ends.receiving, server_cpus[0][0]), (ends.returning, cpu))  # else the server's CPU would receive what comes back
             try:
-                self._receive_work = [network.move_receive_work(side, at) for side, at in places]
+                self._receive_work = [receiving.move(side, at) for side, at in places]
             except EnvironmentFault as fault:
                 self._no_receive_work = str(fault)
 
@@ -183,7 +183,7 @@ class Session:
         The losses of the last trial have their places, but the next trial needs a link as good as the first one. After an interface went down and up,
         its receive work is done elsewhere, and ports keep old packets that a flow table in the kernel would count for the next trial.
         """
-        if gone := next((work.side for work in self._receive_work if network.went_down(work)), None):
+        if gone := next((work.side for work in self._receive_work if receiving.went_down(work)), None):
             self._stack.close()
             self._start()
             message = f"the interface {gone.interface} went down during trial {self.number}: the link was made anew, and both programs were restarted"
@@ -280,7 +280,7 @@ class Session:
         plan = self.plan
         prefill = self._begin(duration_s)
         number = self.number
-        before = network.receive_counts(*self._receive_work)
+        before = receiving.counts(*self._receive_work)
         spec: dict[str, Any] = {
             "number": number, "schedule": schedule, "ramp_s": plan.trial.ramp, "duration_s": duration_s, "drain_s": plan.trial.drain,
         }  # fmt: skip
@@ -292,8 +292,8 @@ class Session:
         withheld = self._no_receive_work
         if self._receive_work:
             at_server, at_client = self._receive_work
-            counts = network.receive_counts(*self._receive_work)
-            withheld = network.elsewhere(at_client) or network.receive_work_elsewhere(at_server, before, counts, int(trial["sent"]))
+            after = receiving.counts(*self._receive_work)
+            withheld = receiving.elsewhere(at_client) or receiving.ran_elsewhere(at_server, before, after, int(trial["sent"]))
         served, checked = self._account(number)
         withheld = withheld or server_cpu.why_not(served, duration_s, self._server_port, shared=self._shares_cpus)
         return Done(trial, served, checked, withheld, prefill)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dpubench import network
+from dpubench import network, receiving
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.storage.runs import Event
 from dpubench.studies.headroom import links
@@ -132,8 +132,8 @@ class Crossing(Session):
     def _move_receive_work(self, device: network.Side, sink: network.Side, sink_cpu: int) -> None:
         """Let each kernel receive on the CPUs of its own program; else the CPU that sends would do all of it, as veth has it. @raises SessionFault"""
         try:
-            self._receiving = network.spread_receive_work(device, self._cpus)
-            network.move_receive_work(sink, sink_cpu)
+            self._receiving = receiving.spread(device, self._cpus)
+            receiving.move(sink, sink_cpu)
         except EnvironmentFault as fault:
             if self._is_kernel:
                 raise SessionFault("link", "ports", f"{fault}: without it the kernel would forward on the sender's CPU") from None
@@ -174,7 +174,7 @@ class Crossing(Session):
 
     def _crossed(self, spec: Spec, *, verify: bool) -> Crossed:
         self._count()
-        before = sum(network.run_times_ns(self._receiving).values())
+        before = sum(receiving.run_times_ns(self._receiving).values())
         self._ask(self._at_sink, {"begin": self.number}, "begun")
         self._ask("device", self._forward(spec, verify=verify), "begun")
         pace = "schedule" if spec.due_ns else "none"
@@ -187,7 +187,7 @@ class Crossing(Session):
             counted = self._ask(self._at_sink, {"collect": self.number, "expected": device["forwarded"]}, "counted")
         if fault := account_fault(sent, counted) or crossing_fault(sent, device, counted, is_private=self.how != "given"):
             raise SessionFault("device", "verify", fault)
-        received_ns = float(sum(network.run_times_ns(self._receiving).values()) - before) if self._receiving else None
+        received_ns = float(sum(receiving.run_times_ns(self._receiving).values()) - before) if self._receiving else None
         return Crossed(spec, sent, counted, device, len(self._cpus) if self._is_kernel else spec.threads, received_ns)
 
     def _forward(self, spec: Spec, *, verify: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dpubench import network, programs, schemas
+from dpubench import network, programs, receiving, schemas
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
@@ -264,7 +264,7 @@ class Session:
         if ends.receiving is not None and ends.sink is not None:
             # Else the CPU that sends would do the kernel's work of receiving, as veth has it.
             try:
-                self._receive_work: network.ReceiveWork | None = network.move_receive_work(ends.receiving, (peer or setting.sender).cpus()[-1])
+                self._receive_work: receiving.Moved | None = receiving.move(ends.receiving, (peer or setting.sender).cpus()[-1])
             except EnvironmentFault as fault:
                 self.warnings.append({"code": "receive-work", "message": str(fault)})
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dpubench import network
+from dpubench import network, receiving
 from dpubench.errors import UserError
 from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
@@ -357,7 +357,7 @@ def test_a_link_that_goes_down_in_a_trial_and_comes_back(sessions: Sessions, kin
         assert "is gone" in done.cpu_withheld, "the interface's threads ended with it"
         before = session.pids()
         something_back(session, duration_s=0.3)
-        assert not [why for work in session._receive_work if (why := network.elsewhere(work))], "the new threads are where the former were"
+        assert not [why for work in session._receive_work if (why := receiving.elsewhere(work))], "the new threads are where the former were"
         assert [w["code"] for w in session.warnings if w["code"] == "link-down"] == ["link-down"]
         assert not set(before.values()) & set(session.pids().values()), "both programs were started anew"
         session.end()
