@@ -73,7 +73,7 @@ print(lengths)
 MAKER = """
 import subprocess, sys, time
 sys.path.insert(0, sys.argv[1])
-from dpubench import network, receiving
+from dpubench import network
 with network.veth_pair(1518) as pair, network.socket_folder() as folder:
     inside = subprocess.Popen([*pair.client.prefix, "sleep", "300"], start_new_session=True)
     print(pair.client.namespace, pair.server.namespace, folder, inside.pid, flush=True)
