@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -55,44 +56,85 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A shell that starts this in the background makes it ignore SIGINT; processes started here must end all the same.
     for number in signals.ending():
         signal.signal(number, signals.handler(_interrupt))
-    started = time.monotonic()
     when = datetime.now(timezone.utc).isoformat(timespec="seconds")
     load = os.getloadavg()[0]
-    claims: list[Claim] = []
+    names = list(dict.fromkeys(given.only or [*PARTS, APART]))
+    kept: Kept | None = None
+    interrupted = False
     try:
         with tempfile.TemporaryDirectory(prefix="dpubench-bench-") as scratch:
             bench = Bench(given.build.resolve(), given.quick, Path(scratch))
-            machine = bench.catalog.hello["machine"]
-            for claim in _claims(bench, given.only or [*PARTS, APART], given.gap * 60):
-                claims.append(claim)
-                print(
-                    f"[{time.monotonic() - started:5.0f} s] {claim.part}: {claim.claim}: {claim.measured} {claim.verdict}",
-                    file=sys.stderr,
-                    flush=True,
-                )
+            head = {
+                "schema": "dpubench.bench/1", "when": when, "quick": given.quick, "load_before": load,
+                "machine": bench.catalog.hello["machine"], "build": bench.catalog.hello["build"],
+            }  # fmt: skip
+            kept = Kept(given.output, head, names)
+            for claim in _claims(bench, names, given.gap * 60, kept.ended):
+                kept.add(claim)
+                print(f"[{kept.elapsed_s():5.0f} s] {claim.part}: {claim.claim}: {claim.measured} {claim.verdict}", file=sys.stderr, flush=True)
     except (KeyboardInterrupt, Interrupted):
-        print(f"bench: interrupted; {len(claims)} claims were judged, and {given.output} was not written", file=sys.stderr)
-        return Exit.INTERRUPTED
+        interrupted = True
     except UserError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
-    head = {
-        "schema": "dpubench.bench/1", "when": when, "quick": given.quick, "elapsed_s": round(time.monotonic() - started),
-        "load_before": load, "machine": machine, "build": bench.catalog.hello["build"],
-    }  # fmt: skip
-    given.output.mkdir(parents=True, exist_ok=True)
-    (given.output / "bench.json").write_text(json.dumps(head | {"claims": [asdict(c) for c in claims]}, indent=1) + "\n", encoding="utf-8")
-    (given.output / "bench.md").write_text(markdown(head, claims), encoding="utf-8")
-    print(tables.table(HEADER, [_row(c) for c in claims]))
-    failed = [c for c in claims if c.failed]
-    judged = sum(bool(c.verdict) for c in claims)
-    print(f"\n{len(failed)} of {judged} claims failed{_counts(failed)}; details: {given.output / 'bench.md'}")
-    for claim in claims:
-        if claim.verdict == "undecided" and claim.may_be_undecided:
-            print(f"undecided, and no failure: {claim.claim}: {claim.may_be_undecided}")
-    if load > 0.5:
-        print(f"the machine was not idle when this began (load {load:.1f}): absolute times and power suffer from it")
-    return 1 if failed else 0
+    if kept is None or (interrupted and not kept.claims):
+        print(f"bench: interrupted; no claim was judged, and {given.output} was not written", file=sys.stderr)
+        return Exit.INTERRUPTED
+    status = kept.told(load)
+    if interrupted:
+        print(f"bench: interrupted; not judged to the end: {', '.join(kept.left)}", file=sys.stderr)
+        return Exit.INTERRUPTED
+    return status
+
+
+class Kept:
+    """What was judged until now. It is on disk after each claim, so that neither Ctrl-C nor a crash costs the hour before."""
+
+    def __init__(self, output: Path, head: dict[str, Any], parts: Sequence[str]) -> None:
+        self.claims: list[Claim] = []
+        self.left = list(parts)  #: parts that are not done yet
+        self._output, self._head = output, head
+        self._started = time.monotonic()
+
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._started
+
+    def add(self, claim: Claim) -> None:
+        """Keep a claim."""
+        self.claims.append(claim)
+        self._write()
+
+    def ended(self, part: str) -> None:
+        """Take note that a part is done."""
+        self.left.remove(part)
+        if self.claims:
+            self._write()
+
+    def told(self, load: float) -> int:
+        """Print the table, and what failed. Return the exit status."""
+        print(tables.table(HEADER, [_row(c) for c in self.claims]))
+        failed = [c for c in self.claims if c.failed]
+        judged = sum(bool(c.verdict) for c in self.claims)
+        print(f"\n{len(failed)} of {judged} claims failed{_counts(failed)}; details: {self._output / 'bench.md'}")
+        for claim in self.claims:
+            if claim.verdict == "undecided" and claim.may_be_undecided:
+                print(f"undecided, and no failure: {claim.claim}: {claim.may_be_undecided}")
+        if load > 0.5:
+            print(f"the machine was not idle when this began (load {load:.1f}): absolute times and power suffer from it")
+        return 1 if failed else 0
+
+    def _write(self) -> None:
+        head = self._head | {"elapsed_s": round(self.elapsed_s()), "parts_left": self.left}
+        self._output.mkdir(parents=True, exist_ok=True)
+        whole = json.dumps(head | {"claims": [asdict(c) for c in self.claims]}, indent=1) + "\n"
+        for name, text in (("bench.json", whole), ("bench.md", markdown(head, self.claims))):
+            # A file under its name is whole at any time.
+            new = self._output / f"{name}.new"
+            try:
+                new.write_text(text, encoding="utf-8")
+                new.replace(self._output / name)
+            finally:
+                new.unlink(missing_ok=True)
 
 
 def _interrupt(_number: int) -> None:
@@ -118,7 +160,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return given
 
 
-def _claims(bench: Bench, names: Sequence[str], gap_s: float) -> Iterator[Claim]:
+def _claims(bench: Bench, names: Sequence[str], gap_s: float, ended: Callable[[str], None]) -> Iterator[Claim]:
+    """Yield the claims of the parts ``names``; call ``ended`` with the name of each part that is done."""
     apart = Apart(bench) if APART in names else None
     broken: list[Claim] = []
 
@@ -133,16 +176,24 @@ def _claims(bench: Bench, names: Sequence[str], gap_s: float) -> Iterator[Claim]
     for name, part in PARTS.items():
         if name in names:
             yield from _guarded(name, partial(part, bench))
-    if apart is not None and not broken:
-        yield from _guarded(APART, partial(apart.second, gap_s))
+            ended(name)
+    if apart is not None:
+        if not broken:
+            yield from _guarded(APART, partial(apart.second, gap_s))
+        ended(APART)
 
 
 def _guarded(name: str, part: Callable[[], Iterable[Claim]]) -> Iterator[Claim]:
     """Yield the claims of a part; if it breaks, yield one that tells so, and the other parts go on."""
     try:
         yield from part()
+    except Interrupted:
+        raise
     except (UserError, WorkerFault) as error:
         yield Claim(name, "the part could be measured", str(error), "", "not run")
+    except Exception as error:  # a fault of the bench: told whole, and the hours of the other parts are not lost
+        traceback.print_exc()
+        yield Claim(name, "the part could be measured", f"{type(error).__name__}: {error}", "", "not run")
 
 
 def _counts(failed: Sequence[Claim]) -> str:
@@ -161,6 +212,7 @@ def markdown(head: dict[str, Any], claims: Sequence[Claim]) -> str:
         f"# make bench, {head['when']}{' (--quick)' if head['quick'] else ''}", "",
         f"{head['machine'].get('cpu', '')}, {head['build'].get('compiler', '')}, revision {head['build'].get('revision', '')}; "
         f"{head['elapsed_s']} s; load {head['load_before']:.1f} before it began.", "",
+        *([f"**Not judged to the end: {', '.join(head['parts_left'])}.**", ""] if head["parts_left"] else []),
         "| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER),
     ]  # fmt: skip
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in _row(c)) + " |" for c in claims]

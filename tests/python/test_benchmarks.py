@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from dpubench.analysis.model import Comparison, Interval, Verdict
 from dpubench.errors import EnvironmentFault
 from real_program import BUILD, RealBench
 
+from benchmarks import __main__ as bench
 from benchmarks import common, distinct
 from benchmarks.apart import claims as apart_claims
 from benchmarks.common import Claim, Measured
@@ -29,19 +33,54 @@ ROOT = Path(__file__).parents[2]
 def test_a_signal_ends_what_it_started_and_removes_what_it_wrote(real: RealBench, number: signal.Signals) -> None:
     if not (BUILD / "bare").is_dir():
         pytest.skip("the build has no bare loops (it was configured without -Dtests=true)")
-    bench = real.watched()
-    output = bench.folder / "out"
+    own = real.watched()
+    output = own.folder / "out"
     command = [sys.executable, "-m", "benchmarks", "--only", "bare", "--build", str(BUILD.parent), "--output", str(output)]
-    with subprocess.Popen(command, cwd=ROOT, env=bench.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, cwd=ROOT, env=own.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         until = time.monotonic() + 60
-        while not bench.workers():
+        while not own.workers():
             assert process.poll() is None and time.monotonic() < until, process.communicate()
             time.sleep(0.02)
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert f"bench: interrupted; 0 claims were judged, and {output} was not written" in err
-    assert bench.processes() == [] and bench.half_made() == [] and not output.exists()
+    assert f"bench: interrupted; no claim was judged, and {output} was not written" in err
+    assert own.processes() == [] and own.half_made() == [] and not output.exists()
+
+
+def test_what_was_judged_outlives_a_broken_part_and_an_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not (BUILD / "dpubench-operators").is_file():
+        pytest.skip("the build has no dpubench-operators")
+    begun: list[str] = []
+
+    def part(name: str, *raised: BaseException) -> bench.Part:
+        def claims(_: common.Bench) -> Iterator[Claim]:
+            begun.append(name)
+            yield Claim(name, f"{name} holds", "1.0", "at least 0.9", "pass")
+            for error in raised:
+                raise error
+
+        return claims
+
+    def kept() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((tmp_path / "bench.json").read_text())
+        return found
+
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # the handlers of pytest stay
+    parts = {"first": part("first", ZeroDivisionError("by nothing")), "second": part("second", KeyboardInterrupt()), "third": part("third")}
+    monkeypatch.setattr(bench, "PARTS", parts)
+    words = ["--build", str(BUILD.parent), "--output", str(tmp_path), *(word for name in parts for word in ("--only", name))]
+    assert bench.main(words) == 130 and begun == ["first", "second"]
+    said = [(claim["part"], claim["verdict"], claim["measured"]) for claim in kept()["claims"]]
+    assert said == [("first", "pass", "1.0"), ("first", "not run", "ZeroDivisionError: by nothing"), ("second", "pass", "1.0")]
+    assert kept()["parts_left"] == ["second", "third"]
+    out, err = capsys.readouterr()
+    assert "second holds" in out and "1 of 3 claims failed" in out
+    assert "not judged to the end: second, third" in err and "Not judged to the end: second, third" in (tmp_path / "bench.md").read_text()
+    del parts["first"], parts["second"]
+    assert bench.main([*words[:4], "--only", "third"]) == 0 and kept()["parts_left"] == [] and sorted(p.name for p in tmp_path.iterdir()) == ["bench.json", "bench.md"]
 
 
 def test_a_testpmd_that_does_not_answer_is_started_anew_but_not_for_ever() -> None:
