@@ -6,10 +6,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 
 #include "base/error.hpp"
-#include "measure/thread_time.hpp"
 
 namespace dpubench::headroom {
 namespace {
@@ -170,20 +168,8 @@ class Loop {
 
 }  // namespace
 
-Forwarder::Forwarder(const HeadroomJob& job, Passage& passage)
-    : job_(job),
-      passage_(passage),
-      clock_(Clock::instance()),
-      team_(job.threads, job.cpus, job.seed),
-      gates_(job.threads),
-      operators_(job.threads),
-      work_(job.seed) {
-  team_.run([&](unsigned thread) { gates_[thread] = passage_.open_gate(); });
-  counters_ = measure::open_cycle_counters(team_);
-  if (counters_.empty()) {
-    on_thread(0, [&] { static_cast<void>(measure::CycleCounter::open(cycles_fault_)); });
-  }
-  work_.calibrate(Delay::kSpin, [&](const auto& call) { on_thread(0, call); });
+Forwarder::Forwarder(const HeadroomJob& job, Passage& passage) : Crew(job), passage_(passage) {
+  open_ways(gates_, [&](unsigned /*thread*/) { return passage_.open_gate(); });
 }
 
 Forwarder::~Forwarder() {
@@ -191,41 +177,19 @@ Forwarder::~Forwarder() {
     course_->collecting = true;
     trial_.wait();
   }
-  // Gates and lanes belong to the threads that opened them.
-  team_.run([&](unsigned thread) {
-    operators_[thread].reset();
-    gates_[thread].reset();
-  });
+  close_ways(gates_);
 }
 
 nlohmann::json Forwarder::described() const {
   return passage_.described();
 }
 
-void Forwarder::on_thread(unsigned thread, const std::function<void()>& work) {
-  team_.run([&](unsigned each) {
-    if (each == thread) work();
-  });
-}
-
-void Forwarder::check(const TrialSpec& spec) const {
+void Forwarder::begin(const TrialSpec& spec) {
   if (trial_.valid()) {
     throw Error("trial " + std::to_string(number_) + " is under way: collect it before another one begins");
   }
-  if (spec.threads > job_.threads) {
-    throw Error("a trial of " + std::to_string(spec.threads) + " threads: the job was opened for " +
-                std::to_string(job_.threads));
-  }
-  if (spec.delay == Delay::kOperator && operators_[0] == nullptr) throw Error("delay operator: the job names no operator");
-}
-
-void Forwarder::begin(const TrialSpec& spec) {
   check(spec);
-  std::uint64_t steps = 0;
-  if (is_work(spec.delay)) {
-    work_.calibrate(spec.delay, [&](const auto& call) { on_thread(0, call); });
-    steps = work_.steps(spec.delay, spec.delay_ns);
-  }
+  const std::uint64_t steps = steps_of(spec);
   number_ = spec.number;
   course_ = std::make_unique<Course>(spec.threads);
   // The team has one user at a time: a trial ends before anything else runs on its threads.
@@ -255,43 +219,33 @@ Forwarded Forwarder::run(const TrialSpec& spec, std::uint64_t steps, Course& cou
   std::vector<std::string> faults(n);
   team_.run([&](unsigned thread) {
     if (thread >= n) return;
-    std::unique_ptr<Insertion> own;
-    if (is_work(spec.delay)) own = work_.insertion(spec.delay, thread, steps);
-    Insertion* const insertion = spec.delay == Delay::kOperator ? operators_[thread].get() : own.get();
+    const Share share(*this, spec, thread, steps);
+    Insertion* const insertion = share.insertion();
     Loop loop(clock_, *gates_[thread], spec, insertion, course, thread, job_.threads);
     loop.drain();
     ++course.ready;
-    const measure::CycleCounter* const counter = counters_.empty() ? nullptr : counters_[thread].get();
-    const auto cycles_before = counter == nullptr ? std::nullopt : counter->read();
-    const std::uint64_t cpu_before = measure::thread_cpu_ns();
-    loop.run();
-    const std::uint64_t cpu_after = measure::thread_cpu_ns();
-    const auto cycles_after = counter == nullptr ? std::nullopt : counter->read();
+    const CpuUse use = use_of(thread, [&] { loop.run(); });
     Forwarded& mine = forwarded[thread];
     mine.received = loop.received;
     mine.bytes = loop.bytes;
     mine.forwarded = loop.forwarded;
-    // Each of the two times holds one reading of the clock per burst, which is neither forwarding nor work.
-    const double readings_ns = static_cast<double>(loop.bursts) * clock_.overhead_ns();
     Polls& polls = mine.polls.emplace();
     polls.polls = loop.bursts + loop.empty;
     polls.empty = loop.empty;
     polls.bursts = loop.bursts;
-    polls.busy_ns = std::max(0.0, clock_.to_ns(loop.busy) - readings_ns);
+    polls.busy_ns = less_readings_ns(clock_, loop.busy, loop.bursts);
     polls.idle_ns = clock_.to_ns(loop.idle);
     polls.waited_ns = clock_.to_ns(loop.waited);
-    mine.inserted_ns = insertion == nullptr ? 0 : std::max(0.0, clock_.to_ns(loop.inserted) - readings_ns);
-    mine.cpu_ns = static_cast<double>(cpu_after - cpu_before);
+    mine.inserted_ns = insertion == nullptr ? 0 : less_readings_ns(clock_, loop.inserted, loop.bursts);
+    mine.cpu_ns = use.cpu_ns;
+    mine.core_cycles = use.core_cycles;
     mine.open_ns = clock_.to_ns(loop.closed - loop.opened);
-    if (cycles_before && cycles_after) mine.core_cycles = measure::cycles_between(*cycles_before, *cycles_after);
     tallies[thread] = loop.tally;
     first[thread] = loop.first;
     last[thread] = loop.last;
     if (insertion != nullptr) faults[thread] = insertion->check();
   });
-  for (const std::string& fault : faults) {
-    if (!fault.empty()) throw Error(fault);
-  }
+  throw_first(faults);
   Forwarded all;
   Tally tally;
   Polls& polls = all.polls.emplace();
@@ -306,7 +260,7 @@ Forwarded Forwarder::run(const TrialSpec& spec, std::uint64_t steps, Course& cou
     all.inserted_ns += one.inserted_ns;
     all.cpu_ns += one.cpu_ns;
     all.open_ns += one.open_ns;
-    all.core_cycles = all.core_cycles && one.core_cycles ? std::optional(*all.core_cycles + *one.core_cycles) : std::nullopt;
+    all.core_cycles = both(all.core_cycles, one.core_cycles);
     polls.polls += one.polls->polls;
     polls.empty += one.polls->empty;
     polls.bursts += one.polls->bursts;

@@ -3,18 +3,14 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <future>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "headroom/crew.hpp"
 #include "headroom/device.hpp"
 #include "headroom/packet.hpp"
-#include "headroom/work.hpp"
-#include "measure/clock.hpp"
-#include "measure/counters.hpp"
-#include "measure/team.hpp"
 
 namespace dpubench::headroom {
 
@@ -59,7 +55,7 @@ class Passage {
 std::unique_ptr<Passage> open_port_passage(const HeadroomJob& job);
 
 /// The forwarding side of a job. Use it from the thread that made it.
-class Forwarder final : public Device {
+class Forwarder final : public Device, public Crew {
  public:
   /// Open a gate on each of the job's threads. @throws Error
   Forwarder(const HeadroomJob& job, Passage& passage);
@@ -68,27 +64,14 @@ class Forwarder final : public Device {
   void begin(const TrialSpec& spec) override;
   Forwarded collect(std::uint32_t trial, std::uint64_t expected) override;
   [[nodiscard]] nlohmann::json described() const override;
-
-  /// Run `work` on a thread of the forwarder, between trials.
-  void on_thread(unsigned thread, const std::function<void()>& work);
-  /// Give a thread the insertion of kOperator.
-  void set_operator(unsigned thread, std::unique_ptr<Insertion> insertion) { operators_.at(thread) = std::move(insertion); }
-  [[nodiscard]] Pace pace() const override { return {team_.pinned(), work_.step_ns(Delay::kSpin), cycles_fault_.reason}; }
+  [[nodiscard]] Pace pace() const override { return own_pace(); }
 
  private:
   struct Course;
-  void check(const TrialSpec& spec) const;
   Forwarded run(const TrialSpec& spec, std::uint64_t steps, Course& course);
 
-  HeadroomJob job_;
   Passage& passage_;
-  const measure::Clock& clock_;
-  measure::ThreadTeam team_;
   std::vector<std::unique_ptr<Gate>> gates_;
-  std::vector<std::unique_ptr<measure::CycleCounter>> counters_;
-  measure::CounterFault cycles_fault_;
-  std::vector<std::unique_ptr<Insertion>> operators_;
-  WorkSupply work_;
   std::unique_ptr<Course> course_;  ///< of the trial under way, else null
   std::future<Forwarded> trial_;
   std::uint32_t number_ = 0;

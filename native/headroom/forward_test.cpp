@@ -10,28 +10,18 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
 #include "datapath/test_memory.hpp"
 #include "headroom/forward.hpp"
 #include "headroom/job.hpp"
 #include "headroom/kernel.hpp"
 #include "headroom/session.hpp"
+#include "headroom/testing.hpp"
 #include "native/temporary_directory.hpp"
 
 namespace dpubench::headroom::test {
 namespace {
 
 using nlohmann::json;
-
-template <class Call>
-std::string fault_of(Call call) {
-  try {
-    call();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
 
 TEST(ForwarderJob, NamesEachFaultyField) {
   const json side = {{"kind", "port"}, {"port", "memif"}, {"role", "server"}, {"arguments", {{"socket", "/run/in"}}}};
@@ -83,12 +73,6 @@ class ScriptedPassage final : public Passage {
   };
   std::uint32_t room_;
 };
-
-HeadroomJob job_of(unsigned threads) {
-  HeadroomJob job;
-  job.threads = threads;
-  return job;
-}
 
 TEST(Forwarder, AccountsForEveryPoll) {
   for (const Delay delay : {Delay::kNone, Delay::kSpacing, Delay::kSpin, Delay::kCache}) {
@@ -143,8 +127,7 @@ TEST(Forwarder, EndsWhenNothingComes) {
 TEST(Forwarder, RefusesWhatIsNoTrial) {
   ScriptedPassage passage(5);
   Forwarder forwarder(job_of(2), passage);
-  EXPECT_NE(fault_of([&] { forwarder.begin({.threads = 3}); }).find("opened for 2"), std::string::npos);
-  EXPECT_NE(fault_of([&] { forwarder.begin({.delay = Delay::kOperator}); }).find("names no operator"), std::string::npos);
+  expect_refusals_of_crew([&](const TrialSpec& spec) { forwarder.begin(spec); });
   EXPECT_NE(fault_of([&] { forwarder.collect(1, 0); }).find("trial 1 is not under way"), std::string::npos);
   forwarder.begin({.number = 4});
   EXPECT_NE(fault_of([&] { forwarder.begin({.number = 5}); }).find("trial 4 is under way"), std::string::npos);
@@ -166,14 +149,14 @@ struct Chain {
     HeadroomJob job = job_of(threads);
     job.part = Part::kSink;
     job.backend = end(datapath::Role::kServer, "out");
-    sink = std::make_unique<HeadroomSession>(job, EngineCatalog(), [](std::string_view) {});
+    sink = session_of(job);
     job.part = Part::kForwarder;
     job.backend = end(datapath::Role::kServer, "in");
     job.out = end(datapath::Role::kClient, "out");
-    device = std::make_unique<HeadroomSession>(job, EngineCatalog(), [](std::string_view) {});
+    device = session_of(job);
     job.part = Part::kSender;
     job.backend = end(datapath::Role::kClient, "in");
-    sender = std::make_unique<HeadroomSession>(job, EngineCatalog(), [](std::string_view) {});
+    sender = session_of(job);
   }
 
   std::unique_ptr<HeadroomSession> sink;
@@ -239,17 +222,17 @@ TEST(OwnSink, CountsWhatTheSameProcessSends) {
                     {"max_packet", 2000},
                     {"backend", {{"kind", "udp"}, {"arguments", {{"local", "127.0.0.1:47810"}, {"peer", "127.0.0.1:47820"}}}}},
                     {"own_sink", {{"backend", {{"kind", "udp"}, {"arguments", {{"local", "127.0.0.1:47820"}}}}}}}};
-  HeadroomSession both(parse_job(job.dump()), {}, [](std::string_view) {});
-  both.obey(BeginCommand{3});
-  const json sent = both.obey(TrialSpec{.number = 3, .size = 200, .burst = 4, .duration_s = 0.005});
-  const json counted = both.obey(CollectCommand{3, sent["packets"]});
+  const auto both = session_of(parse_job(job.dump()));
+  both->obey(BeginCommand{3});
+  const json sent = both->obey(TrialSpec{.number = 3, .size = 200, .burst = 4, .duration_s = 0.005});
+  const json counted = both->obey(CollectCommand{3, sent["packets"]});
   EXPECT_GT(sent["packets"], 0);
   EXPECT_EQ(counted["packets"].get<std::uint64_t>() + counted["dropped"].get<std::uint64_t>(), sent["packets"]);
   json lost = job;
   lost["own_sink"]["network_namespace"] = "/run/netns/there-is-none";
   lost["own_sink"]["backend"]["arguments"]["local"] = "127.0.0.1:47840";
   lost["backend"]["arguments"]["local"] = "127.0.0.1:47830";
-  const std::string fault = fault_of([&] { HeadroomSession session(parse_job(lost.dump()), {}, [](std::string_view) {}); });
+  const std::string fault = fault_of([&] { session_of(parse_job(lost.dump())); });
   EXPECT_NE(fault.find("/run/netns/there-is-none cannot be entered: No such file"), std::string::npos) << fault;
 }
 

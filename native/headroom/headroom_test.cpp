@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
 #include "datapath/frame/trailer.hpp"
 #include "datapath/test_memory.hpp"
 #include "headroom/job.hpp"
@@ -18,6 +17,7 @@
 #include "headroom/pktgen.hpp"
 #include "headroom/session.hpp"
 #include "headroom/sink.hpp"
+#include "headroom/testing.hpp"
 #include "headroom/transmit.hpp"
 #include "native/temporary_directory.hpp"
 
@@ -25,16 +25,6 @@ namespace dpubench::headroom::test {
 namespace {
 
 using nlohmann::json;
-
-template <class Call>
-std::string fault_of(Call call) {
-  try {
-    call();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
 
 json udp_job() {
   return {{"schema", "dpubench.headroom-job/1"},
@@ -162,12 +152,6 @@ class ScriptedLink final : public Link {
   std::uint32_t room_;
 };
 
-HeadroomJob job_of(unsigned threads) {
-  HeadroomJob job;
-  job.threads = threads;
-  return job;
-}
-
 TEST(HeadroomTransmit, AccountsForEveryBurst) {
   for (const Delay delay : {Delay::kNone, Delay::kSpacing, Delay::kSpin, Delay::kCache}) {
     ScriptedLink link(32);
@@ -216,10 +200,8 @@ TEST(HeadroomTransmit, TellsWhatADeviceRefuses) {
 TEST(HeadroomTransmit, RefusesWhatIsNoTrial) {
   ScriptedLink link(5);
   Transmitter transmitter(job_of(2), link);
-  EXPECT_NE(fault_of([&] { transmitter.trial({.size = 100, .threads = 3}); }).find("opened for 2"), std::string::npos);
+  expect_refusals_of_crew([&](const TrialSpec& spec) { transmitter.trial(spec); });
   EXPECT_EQ(fault_of([&] { transmitter.trial({.size = 1001, .threads = 2, .duration_s = 0.001}); }), "too large");
-  EXPECT_NE(fault_of([&] { transmitter.trial({.size = 100, .delay = Delay::kOperator}); }).find("names no operator"),
-            std::string::npos);
   link.fault = "nobody listens";
   EXPECT_EQ(fault_of([&] { transmitter.trial({.size = 100, .duration_s = 0.001}); }), "nobody listens");
 }
@@ -228,24 +210,24 @@ TEST(HeadroomTransmit, RefusesWhatIsNoTrial) {
 void expect_all_arrive(HeadroomJob sender, HeadroomJob sink, const std::vector<std::uint32_t>& sizes) {
   const EngineCatalog engines;
   sink.part = Part::kSink;
-  HeadroomSession far(sink, engines, [](std::string_view) {});
-  HeadroomSession near(sender, engines, [](std::string_view) {});
+  const auto far = session_of(sink, engines);
+  const auto near = session_of(sender, engines);
   std::uint32_t number = 0;
   for (const std::uint32_t size : sizes) {
     for (const std::uint32_t burst : {1U, 5U, 33U}) {
       for (const std::uint32_t reuse : {1U, 10U}) {
         ++number;
-        far.obey(BeginCommand{number});
+        far->obey(BeginCommand{number});
         // Slow enough for a sink that shares its CPU.
-        const json sent = near.obey(TrialSpec{.number = number,
-                                              .size = size,
-                                              .threads = sender.threads,
-                                              .burst = burst,
-                                              .reuse = reuse,
-                                              .duration_s = 0.003,
-                                              .delay = Delay::kSpacing,
-                                              .delay_ns = 200'000});
-        const json counted = far.obey(CollectCommand{number, sent["packets"]});
+        const json sent = near->obey(TrialSpec{.number = number,
+                                               .size = size,
+                                               .threads = sender.threads,
+                                               .burst = burst,
+                                               .reuse = reuse,
+                                               .duration_s = 0.003,
+                                               .delay = Delay::kSpacing,
+                                               .delay_ns = 200'000});
+        const json counted = far->obey(CollectCommand{number, sent["packets"]});
         EXPECT_GT(sent["packets"], 0);
         EXPECT_EQ(counted["packets"], sent["packets"]) << size << " B, burst " << burst;
         EXPECT_EQ(counted["number_sum"], sent["number_sum"]);
@@ -255,9 +237,9 @@ void expect_all_arrive(HeadroomJob sender, HeadroomJob sink, const std::vector<s
       }
     }
   }
-  EXPECT_NE(fault_of([&] { far.obey(TrialSpec{}); }).find("for a sender"), std::string::npos);
-  EXPECT_NE(fault_of([&] { near.obey(BeginCommand{1}); }).find("for a sink"), std::string::npos);
-  EXPECT_NE(fault_of([&] { far.obey(CollectCommand{77, 0}); }).find("is not under way"), std::string::npos);
+  EXPECT_NE(fault_of([&] { far->obey(TrialSpec{}); }).find("for a sender"), std::string::npos);
+  EXPECT_NE(fault_of([&] { near->obey(BeginCommand{1}); }).find("for a sink"), std::string::npos);
+  EXPECT_NE(fault_of([&] { far->obey(CollectCommand{77, 0}); }).find("is not under way"), std::string::npos);
 }
 
 class HeadroomUdp : public testing::TestWithParam<const char*> {};
@@ -275,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(WithAndWithoutGso, HeadroomUdp, testing::Values("no", "
 
 TEST(HeadroomUdpFaults, AreNamed) {
   HeadroomJob job = parse_job(udp_job().dump());
-  const auto opened = [&] { HeadroomSession session(job, {}, [](std::string_view) {}); };
+  const auto opened = [&] { session_of(job); };
   job.backend.arguments["peer"] = "nowhere";
   EXPECT_NE(fault_of(opened).find("must be an IPv4 address and a port number"), std::string::npos);
   job.backend.arguments["peer"] = "127.0.0.1:47320";
@@ -288,12 +270,12 @@ TEST(HeadroomUdpFaults, AreNamed) {
   job.backend.arguments["speed"] = "1";
   EXPECT_NE(fault_of(opened).find("there is no argument 'speed'"), std::string::npos);
   job.backend.arguments.erase("speed");
-  HeadroomSession session(job, {}, [](std::string_view) {});
+  const auto session = session_of(job);
   const std::string alone = fault_of([&] {
-    for (int i = 0; i < 20; ++i) session.obey(TrialSpec{.size = 100, .threads = 1, .burst = 4, .duration_s = 0.002});
+    for (int i = 0; i < 20; ++i) session->obey(TrialSpec{.size = 100, .threads = 1, .burst = 4, .duration_s = 0.002});
   });
   EXPECT_NE(alone.find("nobody listens at 127.0.0.1:47320"), std::string::npos) << alone;
-  EXPECT_NE(fault_of([&] { session.obey(TrialSpec{.size = 2001, .threads = 1}); }).find("opened for 2000 at most"),
+  EXPECT_NE(fault_of([&] { session->obey(TrialSpec{.size = 2001, .threads = 1}); }).find("opened for 2000 at most"),
             std::string::npos);
 }
 
@@ -305,8 +287,7 @@ TEST(HeadroomPort, EveryPacketArrives) {
   sink.backend.port.role = datapath::Role::kServer;
   expect_all_arrive(sender, sink, {66, 128, 1500});
   sender.max_packet = 9015;
-  EXPECT_NE(fault_of([&] { HeadroomSession session(sender, {}, [](std::string_view) {}); }).find("takes 9014 at most"),
-            std::string::npos);
+  EXPECT_NE(fault_of([&] { session_of(sender); }).find("takes 9014 at most"), std::string::npos);
 }
 
 TEST(HeadroomOperator, RunsInTheLoopAndIsChecked) {
@@ -318,16 +299,15 @@ TEST(HeadroomOperator, RunsInTheLoopAndIsChecked) {
   HeadroomJob job = job_of(1);
   job.backend.port = {"null", datapath::Role::kClient, {}};
   job.operator_job = OperatorJob{"crc", "portable", Params{{"size", "1024"}}};
-  HeadroomSession session(job, engines, [](std::string_view) {});
-  EXPECT_EQ(session.ready()["operator"]["engine"], "portable");
-  EXPECT_EQ(session.ready()["operator"]["item_bytes"], 1024);
+  const auto session = session_of(job, engines);
+  EXPECT_EQ(session->ready()["operator"]["engine"], "portable");
+  EXPECT_EQ(session->ready()["operator"]["item_bytes"], 1024);
   const json sent =
-      session.obey(TrialSpec{.number = 1, .size = 1024, .burst = 8, .duration_s = 0.005, .delay = Delay::kOperator});
+      session->obey(TrialSpec{.number = 1, .size = 1024, .burst = 8, .duration_s = 0.005, .delay = Delay::kOperator});
   EXPECT_GT(sent["packets"], 0);
   EXPECT_GT(sent["inserted_ns"], sent["burst_ns"]) << "a checksum of 1 KiB takes longer than handing over a buffer";
   job.operator_job->engine = "magic";
-  EXPECT_NE(fault_of([&] { HeadroomSession again(job, engines, [](std::string_view) {}); }).find("no engine 'magic'"),
-            std::string::npos);
+  EXPECT_NE(fault_of([&] { session_of(job, engines); }).find("no engine 'magic'"), std::string::npos);
 }
 
 TEST(HeadroomPktgen, ReadsTheKernelsResult) {

@@ -72,10 +72,7 @@ HeadroomSession::HeadroomSession(const HeadroomJob& job, const EngineCatalog& en
   link_ = open_link(job);
   wait_until_up(job.backend, [&] { return link_->is_up(); });
   transmitter_ = std::make_unique<Transmitter>(job, *link_);
-  if (operator_ == nullptr) return;
-  for (unsigned thread = 0; thread < job.threads; ++thread) {
-    transmitter_->on_thread(thread, [&] { transmitter_->set_operator(thread, operator_->open()); });
-  }
+  give_operator(*transmitter_);
 }
 
 HeadroomSession::~HeadroomSession() = default;
@@ -97,12 +94,15 @@ void HeadroomSession::open_device() {
   passage_ = open_port_passage(job_);
   wait_until_up(job_.out, [&] { return passage_->is_up(); });
   auto forwarder = std::make_unique<Forwarder>(job_, *passage_);
-  if (operator_ != nullptr) {
-    for (unsigned thread = 0; thread < job_.threads; ++thread) {
-      forwarder->on_thread(thread, [&] { forwarder->set_operator(thread, operator_->open()); });
-    }
-  }
+  give_operator(*forwarder);
   device_ = std::move(forwarder);
+}
+
+void HeadroomSession::give_operator(Crew& crew) {
+  if (operator_ == nullptr) return;
+  for (unsigned thread = 0; thread < job_.threads; ++thread) {
+    crew.on_thread(thread, [&] { crew.set_operator(thread, operator_->open()); });
+  }
 }
 
 json HeadroomSession::ready() const {

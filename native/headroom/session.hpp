@@ -40,6 +40,8 @@ class HeadroomSession {
   nlohmann::json sent(const TrialSpec& spec);
   nlohmann::json forwarded(const CollectCommand& collect);
   void open_device();
+  /// Give each thread of a crew the job's operator, if it names one.
+  void give_operator(Crew& crew);
   void open_sink(std::unique_ptr<Link>& link, const OwnSink* own);
 
   HeadroomJob job_;

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <string>
 
 #include "base/error.hpp"
-#include "measure/thread_time.hpp"
 
 namespace dpubench::headroom {
 namespace {
@@ -107,57 +105,21 @@ class Loop {
 
 }  // namespace
 
-Transmitter::Transmitter(const HeadroomJob& job, Link& link)
-    : job_(job),
-      link_(link),
-      clock_(Clock::instance()),
-      team_(job.threads, job.cpus, job.seed),
-      outlets_(job.threads),
-      operators_(job.threads),
-      work_(job.seed) {
-  team_.run([&](unsigned thread) { outlets_[thread] = link_.open_outlet(thread); });
-  counters_ = measure::open_cycle_counters(team_);
-  if (counters_.empty()) {
-    team_.run([&](unsigned thread) {
-      if (thread == 0) static_cast<void>(measure::CycleCounter::open(cycles_fault_));
-    });
-  }
-  work_.calibrate(Delay::kSpin, [&](const auto& call) { on_thread(0, call); });
+Transmitter::Transmitter(const HeadroomJob& job, Link& link) : Crew(job), link_(link) {
+  open_ways(outlets_, [&](unsigned thread) { return link_.open_outlet(thread); });
 }
 
 Transmitter::~Transmitter() {
-  // Outlets and lanes belong to the threads that opened them.
-  team_.run([&](unsigned thread) {
-    operators_[thread].reset();
-    outlets_[thread].reset();
-  });
-}
-
-void Transmitter::on_thread(unsigned thread, const std::function<void()>& work) {
-  team_.run([&](unsigned each) {
-    if (each == thread) work();
-  });
-}
-
-void Transmitter::check(const TrialSpec& spec) const {
-  if (spec.threads > job_.threads) {
-    throw Error("a trial of " + std::to_string(spec.threads) + " threads: the job was opened for " +
-                std::to_string(job_.threads));
-  }
-  if (spec.size > job_.max_packet) {
-    throw Error("packets of " + std::to_string(spec.size) + " bytes: the job was opened for " + std::to_string(job_.max_packet) +
-                " at most (max_packet)");
-  }
-  if (spec.delay == Delay::kOperator && operators_[0] == nullptr) throw Error("delay operator: the job names no operator");
+  close_ways(outlets_);
 }
 
 Sent Transmitter::trial(const TrialSpec& spec) {
   check(spec);
-  std::uint64_t steps = 0;
-  if (is_work(spec.delay)) {
-    work_.calibrate(spec.delay, [&](const auto& call) { on_thread(0, call); });
-    steps = work_.steps(spec.delay, spec.delay_ns);
+  if (spec.size > job_.max_packet) {
+    throw Error("packets of " + std::to_string(spec.size) + " bytes: the job was opened for " + std::to_string(job_.max_packet) +
+                " at most (max_packet)");
   }
+  const std::uint64_t steps = steps_of(spec);
   const unsigned n = spec.threads;
   std::vector<Sent> sent(n);
   std::vector<std::string> faults(n);
@@ -167,9 +129,8 @@ Sent Transmitter::trial(const TrialSpec& spec) {
   std::atomic<bool> broken = false;
   team_.run([&](unsigned thread) {
     if (thread >= n) return;
-    std::unique_ptr<Insertion> own;
-    if (is_work(spec.delay)) own = work_.insertion(spec.delay, thread, steps);
-    Insertion* const insertion = spec.delay == Delay::kOperator ? operators_[thread].get() : own.get();
+    const Share share(*this, spec, thread, steps);
+    Insertion* const insertion = share.insertion();
     Outlet& outlet = *outlets_[thread];
     try {
       outlet.prepare(spec);
@@ -182,33 +143,24 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     // All begin together; with fewer CPUs than threads a waiting thread must let the others come.
     for (++ready; ready.load() < n;) sched_yield();
     if (broken.load()) return;
-    const measure::CycleCounter* const counter = counters_.empty() ? nullptr : counters_[thread].get();
-    const auto cycles_before = counter == nullptr ? std::nullopt : counter->read();
-    const std::uint64_t cpu_before = measure::thread_cpu_ns();
-    loop.run(clock_.from_ns(spec.duration_s * 1e9));
-    const std::uint64_t cpu_after = measure::thread_cpu_ns();
-    const auto cycles_after = counter == nullptr ? std::nullopt : counter->read();
+    const CpuUse use = use_of(thread, [&] { loop.run(clock_.from_ns(spec.duration_s * 1e9)); });
     Sent& own_sent = sent[thread];
     own_sent.packets = loop.packets;
     own_sent.bursts = loop.bursts;
     own_sent.refusals = loop.refusals;
     own_sent.number_sum = sum_of_numbers(loop.packets, spec.reuse);
-    // Each of the two times holds one reading of the clock per burst, which is neither transmission nor work.
-    const double readings_ns = static_cast<double>(loop.bursts) * clock_.overhead_ns();
-    own_sent.burst_ns = std::max(0.0, clock_.to_ns(loop.burst_time) - readings_ns);
+    own_sent.burst_ns = less_readings_ns(clock_, loop.burst_time, loop.bursts);
     own_sent.blocked_ns = clock_.to_ns(loop.blocked);
     own_sent.waited_ns = clock_.to_ns(loop.waited);
-    own_sent.inserted_ns = insertion == nullptr ? 0 : std::max(0.0, clock_.to_ns(loop.inserted) - readings_ns);
-    own_sent.cpu_ns = static_cast<double>(cpu_after - cpu_before);
-    if (cycles_before && cycles_after) own_sent.core_cycles = measure::cycles_between(*cycles_before, *cycles_after);
+    own_sent.inserted_ns = insertion == nullptr ? 0 : less_readings_ns(clock_, loop.inserted, loop.bursts);
+    own_sent.cpu_ns = use.cpu_ns;
+    own_sent.core_cycles = use.core_cycles;
     first[thread] = loop.first;
     last[thread] = loop.last;
     faults[thread] = outlet.finish();
     if (faults[thread].empty() && insertion != nullptr) faults[thread] = insertion->check();
   });
-  for (const std::string& fault : faults) {
-    if (!fault.empty()) throw Error(fault);
-  }
+  throw_first(faults);
   Sent all;
   all.core_cycles = 0;
   for (const Sent& one : sent) {
@@ -221,7 +173,7 @@ Sent Transmitter::trial(const TrialSpec& spec) {
     all.waited_ns += one.waited_ns;
     all.inserted_ns += one.inserted_ns;
     all.cpu_ns += one.cpu_ns;
-    all.core_cycles = all.core_cycles && one.core_cycles ? std::optional(*all.core_cycles + *one.core_cycles) : std::nullopt;
+    all.core_cycles = both(all.core_cycles, one.core_cycles);
   }
   all.elapsed_ns = clock_.to_ns(*std::max_element(last.begin(), last.end()) - *std::min_element(first.begin(), first.end()));
   return all;

@@ -2,18 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "headroom/crew.hpp"
 #include "headroom/outlet.hpp"
-#include "headroom/work.hpp"
-#include "measure/clock.hpp"
-#include "measure/counters.hpp"
-#include "measure/team.hpp"
 
 namespace dpubench::headroom {
 
@@ -33,37 +27,22 @@ struct Sent {
 };
 
 /// The sending side of a job: its threads with their outlets, and their work. Use it from the thread that made it.
-class Transmitter {
+class Transmitter final : public Crew {
  public:
   /// Open an outlet on each of the job's threads. @throws Error
   Transmitter(const HeadroomJob& job, Link& link);
-  Transmitter(const Transmitter&) = delete;
-  Transmitter& operator=(const Transmitter&) = delete;
   ~Transmitter();
 
-  /// Give a thread the insertion of kOperator.
-  void set_operator(unsigned thread, std::unique_ptr<Insertion> insertion) { operators_.at(thread) = std::move(insertion); }
-  /// Run `work` on a thread of the transmitter.
-  void on_thread(unsigned thread, const std::function<void()>& work);
   /// Send one trial. @throws Error when it is no trial of this job, the device does not take its packets, or a call failed
   Sent trial(const TrialSpec& spec);
-  [[nodiscard]] Pace pace() const { return {team_.pinned(), work_.step_ns(Delay::kSpin), cycles_fault_.reason}; }
+  [[nodiscard]] Pace pace() const { return own_pace(); }
   [[nodiscard]] unsigned cpus() const { return team_.cpus(); }
   /// Return the work that trials used so far.
   [[nodiscard]] const WorkSupply& work() const { return work_; }
 
  private:
-  void check(const TrialSpec& spec) const;
-
-  HeadroomJob job_;
   Link& link_;
-  const measure::Clock& clock_;
-  measure::ThreadTeam team_;
   std::vector<std::unique_ptr<Outlet>> outlets_;
-  std::vector<std::unique_ptr<measure::CycleCounter>> counters_;
-  measure::CounterFault cycles_fault_;
-  std::vector<std::unique_ptr<Insertion>> operators_;
-  WorkSupply work_;
 };
 
 }  // namespace dpubench::headroom
