@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "datapath/pause.hpp"
 #include "measure/clock.hpp"
 #include "measure/thread_time.hpp"
 
@@ -124,6 +125,7 @@ void Sink::serve(Shared& shared, Link& link, int cpu, const OwnSink* own) {
     const std::uint64_t cpu_before = measure::thread_cpu_ns();
     const std::uint64_t dropped_before = inlet->dropped();
     const std::uint64_t quiet = clock.from_ns(static_cast<double>(kQuietNs));
+    const datapath::Pause pause(clock);
     Tally tally;
     std::uint64_t heard = start;
     bool asked = false;
@@ -142,7 +144,11 @@ void Sink::serve(Shared& shared, Link& link, int cpu, const OwnSink* own) {
         // This thread may have lost its CPU since it looked: look once more.
         if (now - heard > quiet && inlet->take(tally, shared.trial.load(std::memory_order_relaxed)) == 0) break;
       }
-      if (++idle % polls_per_yield == 0) sched_yield();
+      if (++idle % polls_per_yield == 0) {
+        sched_yield();
+      } else {
+        pause();
+      }
     }
     const Received received{tally, inlet->dropped() - dropped_before, static_cast<double>(measure::thread_cpu_ns() - cpu_before),
                             clock.to_ns(clock.ticks() - start)};
