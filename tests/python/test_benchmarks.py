@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from benchmarks import __main__ as bench
 from benchmarks import common, distinct
 from benchmarks.apart import claims as apart_claims
 from benchmarks.common import Claim, Measured
-from benchmarks.datapath import NoAnswer, _answered, means, share_fast
+from benchmarks.datapath import NoAnswer, Receiver, _answered, means, share_fast
 from benchmarks.instrument import against_itself_claim, holding
 from benchmarks.layouts import judged, planted
 
@@ -80,7 +81,8 @@ def test_what_was_judged_outlives_a_broken_part_and_an_interruption(
     assert "second holds" in out and "1 of 3 claims failed" in out
     assert "not judged to the end: second, third" in err and "Not judged to the end: second, third" in (tmp_path / "bench.md").read_text()
     del parts["first"], parts["second"]
-    assert bench.main([*words[:4], "--only", "third"]) == 0 and kept()["parts_left"] == [] and sorted(p.name for p in tmp_path.iterdir()) == ["bench.json", "bench.md"]
+    assert bench.main([*words[:4], "--only", "third"]) == 0 and kept()["parts_left"] == []
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bench.json", "bench.md"]
 
 
 def test_a_testpmd_that_does_not_answer_is_started_anew_but_not_for_ever() -> None:
@@ -96,6 +98,17 @@ def test_a_testpmd_that_does_not_answer_is_started_anew_but_not_for_ever() -> No
     with pytest.raises(NoAnswer):
         _answered(stretch)
     assert not silent
+
+
+def test_a_link_over_which_nothing_comes_is_no_rate(tmp_path: Path) -> None:
+    if not (BUILD.parent / "benchmarks/receiver").is_file():
+        pytest.skip("the build has no benchmarks/receiver (it was configured without -Dtests=true, or has no datapath)")
+    own = common.Bench(BUILD.parent, True, tmp_path)
+    with Receiver(own, min(os.sched_getaffinity(0)), tmp_path / "link") as receiver, pytest.raises(RuntimeError, match="no packet came"):
+        receiver.end()
+    assert list(tmp_path.iterdir()) == [], "the socket is gone"
+    with pytest.raises(RuntimeError, match="CPU 4000 cannot be used"):
+        Receiver(own, 4000, tmp_path / "link")
 
 
 # --- checks that can fail
