@@ -4,7 +4,7 @@
 The environment variable SCRIPT names a JSON file: {"faults": [{"point": SUBSTRING, "phase": "prepare|verify|measure|hello|ready", "kind": KIND,
 "round": N?, "after": WINDOWS?}], "window_s": SECONDS, "rates": {ENGINE: OPS_PER_S}, "spread": SHARE,
 "unavailable": {ENGINE: REASON}, "list": "rubbish|hang|silent|fork-hang", "engines": {OPERATOR: [ENGINE]}, "versions": {OPERATOR: N},
-"foreign": [NAME of an additional operator], "layouts": N,
+"foreign": [NAME of an additional operator], "layouts": N, "stall": {"prepared|windows": NUMBER after which the program takes hours},
 "told": TEXT to add to every text about engines and the machine}. Needs only Python, so that it starts fast and a failure in the package
 cannot hide in it.
 """
@@ -232,10 +232,17 @@ class Program:
         self.job = job
         self.windows = 0
         self.failures = 0
+        self.counted: dict[str, int] = {}
         self.dead: set[str] = set()
         self.random = random.Random(job["seed"] * 1000 + job["round"])
         spread = SCRIPT.get("spread", 0.01)
         self.factor = {p["id"]: self.random.gauss(1, spread) for g in job["groups"] for p in g["points"]}
+
+    def stall(self, what: str) -> None:
+        """Count a point that is prepared, or a window; be as slow as a target can be after the script's number of them."""
+        self.counted[what] = self.counted.get(what, 0) + 1
+        if self.counted[what] > SCRIPT.get("stall", {}).get(what, 1 << 40):
+            time.sleep(3600)
 
     def fail(self, phase: str, group: dict[str, Any], point: dict[str, Any]) -> None:
         self.failures += 1
@@ -249,6 +256,7 @@ class Program:
                 self.fail("prepare", group, point)
                 continue
             time.sleep(SCRIPT.get("prepare_s", 0))
+            self.stall("prepared")
             emit(
                 "prepared",
                 point=point["id"],
@@ -268,6 +276,7 @@ class Program:
 
     def window(self, group: dict[str, Any], name: str, engine: str | None, cycle: int, half: int, report: bool = True) -> None:
         time.sleep(SCRIPT.get("window_s", 0))
+        self.stall("windows")
         if not report:
             return
         rate = 1e9 if engine is None else RATES.get(engine, 1e6) * self.factor[name] * self.random.gauss(1, 0.002)

@@ -263,7 +263,11 @@ def _carry_out(
 def _work(part: _Part, targets: int, stop: StopRequest, display: Listener) -> Work:
     """Return the run of ``part``, with its share of the budget of all ``targets``."""
     seconds, spent_s = _seconds(part.draft.plan), float(part.record["spent_s"])
-    budget = Budget(spent_s=spent_s) if seconds is None else Budget(seconds / targets * (1 - part.draft.reserve), spent_s)
+    if seconds is None:
+        budget = Budget(spent_s=spent_s)
+    else:
+        reserve_s = seconds / targets * part.draft.reserve
+        budget = Budget(seconds / targets - reserve_s, spent_s, reserve_s)
     return part.draft.work(part.writer, part.record, part.files, stop, display, budget)
 
 

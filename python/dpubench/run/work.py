@@ -18,9 +18,9 @@ from dpubench.storage.runs import RunWriter, now_utc
 class Budget:
     """The time that a run may take, and the rest of it. Time passes only while the run is at work."""
 
-    def __init__(self, seconds: float = math.inf, spent_s: float = 0.0) -> None:
-        """Begin with ``spent_s`` of ``seconds`` spent by earlier processes of the run."""
-        self._limit_s, self._spent_s = seconds, spent_s
+    def __init__(self, seconds: float = math.inf, spent_s: float = 0.0, reserve_s: float = 0.0) -> None:
+        """Begin with ``spent_s`` of ``seconds`` spent by earlier processes of the run; ``reserve_s`` are kept back from planning."""
+        self._limit_s, self._spent_s, self._reserve_s = seconds, spent_s, reserve_s
         self._begun: float | None = None
 
     def spent_s(self) -> float:
@@ -29,6 +29,10 @@ class Budget:
 
     def left_s(self) -> float:
         return self._limit_s - self.spent_s()
+
+    def left_with_reserve_s(self) -> float:
+        """Return the seconds after which even a round that took longer than estimated has to end."""
+        return self.left_s() + self._reserve_s
 
     @contextlib.contextmanager
     def spending(self) -> Iterator[None]:

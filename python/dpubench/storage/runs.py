@@ -16,7 +16,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -28,11 +29,14 @@ from dpubench import schemas, wire
 from dpubench.errors import EnvironmentFault, UserError, nearest
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import pyarrow as pa
 
 Event = dict[str, Any]
 #: Turns the events of a round into columns.
 MakeTable: TypeAlias = "Callable[[list[Event]], pa.Table]"
+_T = TypeVar("_T")
 RUN: Final = schemas.RUN
 RUN_SET: Final = schemas.RUN_SET
 LATEST: Final = "latest"
@@ -40,6 +44,12 @@ TARGETS: Final = "targets"  #: folder of a set that holds its members
 WHOLE: Final = "[0-9]*.parquet"  #: files of whole rounds
 UNFINISHED: Final = "[0-9]*.ndjson"
 
+
+#: Threads that read runs, at most, and runs that they read ahead.
+_MOST_READERS: Final = 8
+_AHEAD: Final = 64
+#: Size up to which a file of a round is read at once, whatever columns are asked for.
+_SMALL_BYTES: Final = 256 << 10
 
 #: Consequence of a full disk for a run that has begun, and for one that has not.
 _KEPT: Final = "what was measured is kept, continue with `dpubench resume`"
@@ -97,7 +107,7 @@ def read_round(file: Path, schema: pa.Schema) -> pa.Table:
 
     try:
         # pq.read_table builds a dataset of the file first, which takes three times as long.
-        with pa.OSFile(str(file)) as source, pq.ParquetFile(source) as opened:
+        with _opened(file) as source, pq.ParquetFile(source) as opened:
             known = opened.schema_arrow.names
             there = [name for name in schema.names if name in known]
             # A table without a column has no rows.
@@ -117,6 +127,34 @@ def read_round(file: Path, schema: pa.Schema) -> pa.Table:
         raise DamagedRunError(
             f"{file}: this round is damaged ({error}); move the file away to go on without it, with the others as they are"
         ) from error
+
+
+def _opened(file: Path) -> Any:
+    """Return ``file`` for Arrow. A small one is read at once: for several thousand of them, the system calls are a good part of the time."""
+    import pyarrow as pa
+
+    return pa.BufferReader(file.read_bytes()) if file.stat().st_size <= _SMALL_BYTES else pa.OSFile(str(file))
+
+
+def read_by_threads(runs: Sequence[KeptRun], read: Callable[[KeptRun], _T]) -> Generator[Callable[[], _T], None, None]:
+    """Read every run in threads of their own, and yield, in the order of ``runs``, a function that returns what ``read`` returned.
+
+    The function raises what ``read`` raised. Arrow reads columns outside of Python's lock, so that the threads use all CPUs.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # few commands need it
+
+    with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), _MOST_READERS)) as pool:
+        under_way: deque[Future[_T]] = deque()
+        try:
+            for run in runs:
+                under_way.append(pool.submit(read, run))
+                if len(under_way) >= _AHEAD:
+                    yield under_way.popleft().result
+            while under_way:
+                yield under_way.popleft().result
+        finally:
+            for future in under_way:
+                future.cancel()
 
 
 def read_ndjson(path: Path) -> list[Event]:

@@ -43,6 +43,10 @@ class WorkerFault(Exception):
         self.kind = kind  #: "crash", "hang", "rubbish", "limit"
 
 
+class OutOfTime(Exception):
+    """The time that the caller had for an event is over. The worker itself is at no fault."""
+
+
 class StopRequest:
     """A request to stop, set by the signals that end this process. It can be waited for as a file descriptor, along with events."""
 
@@ -154,16 +158,23 @@ class Worker:
         self._close_after_sending = self._close_after_sending or last
         self._flush()
 
-    def next_event(self) -> Event | None:
+    def next_event(self, most_s: float = math.inf) -> Event | None:
         """Return the next event; None once the program ended its output with a good exit status (a failure is an event, not a fault).
+
+        Args:
+            most_s: the longest wait in seconds
 
         Raises:
             WorkerFault: it died, hung, or printed rubbish.
             TargetLost: the connection to it broke.
             Interrupted: a stop was requested.
+            OutOfTime: ``most_s`` seconds passed without news.
         """
+        given_up = time.monotonic() + most_s
         while not self.has_news:
-            wait([self], [self], self._stop)
+            if (left_s := given_up - time.monotonic()) <= 0:
+                raise OutOfTime
+            wait([self], [self], self._stop, min(left_s, _LONGEST_WAIT_S))
         return self.take()
 
     def let_end(self, limit_s: float) -> None:

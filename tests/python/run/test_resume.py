@@ -97,6 +97,53 @@ def test_anyway_keeps_another_machine_apart(bench: Bench) -> None:
     assert done.returncode == 0 and "of its own" not in done.stderr and not (bench.results / "r-4").exists()
 
 
+def apart(bench: Bench, told: str) -> dict[str, Any]:
+    """Carry out the plan of ``r`` with ``--anyway``; check that ``r`` keeps its figures, and return the record of the new run.
+
+    A point is one run's: no figure comes from windows of both.
+    """
+    before, kept = whole(bench), (bench.results / "r/run.json").read_bytes()
+    done = bench("resume", "r", "--anyway")
+    assert done.returncode == 0 and told in done.stderr, done.stderr
+    assert whole(bench) == before and (bench.results / "r/run.json").read_bytes() == kept
+    record = bench.record("r-2")
+    assert record["status"] == "complete" and [r["number"] for r in record["rounds"]] == [0, 1, 2, 3]
+    asked = bench("query", "SELECT run, count(DISTINCT round) AS rounds FROM windows GROUP BY run ORDER BY run", "--json")
+    assert json.loads(asked.stdout) == [{"run": "r", "rounds": 2}, {"run": "r-2", "rounds": 4}]
+    return record
+
+
+def test_anyway_keeps_another_input_apart(bench: Bench) -> None:
+    bench.script(routes=True)
+    routes = bench.folder / "routes"
+    routes.write_text("10.0.0.0/8,1\n")
+    assert bench("run", *QUICK, "--operator", "lookup", "--input", f"routes4={routes}").returncode == 0
+    first = interrupted(bench)
+    routes.write_text("10.0.0.0/8,2\n")
+    second = apart(bench, f"input routes4 ({routes}) is another than the run began with")
+    hashes = [record["inputs"]["routes4"]["sha256"] for record in (first, second)]
+    assert len(set(hashes)) == 2 and all(hashes)
+
+
+@pytest.mark.parametrize(("key", "words"), [("revision", "revision of the build"), ("compiler", "compiler"), ("flags", "compiler's flags")])
+def test_anyway_keeps_another_build_apart(bench: Bench, key: str, words: str) -> None:
+    assert bench("run", *QUICK, "--operator", "crc").returncode == 0
+    record = bench.record("r")
+    interrupted(bench, build=record["build"] | {key: "elsewhere"})
+    second = apart(bench, f"{words} ('elsewhere', now ")
+    assert second["build"][key] == record["build"][key] != "elsewhere"
+    compared = bench("compare", "r", "r-2")
+    assert compared.returncode == 0 and "crc/size=1024" in compared.stdout, compared.stderr
+
+
+def test_anyway_names_all_that_differs_at_once(bench: Bench) -> None:
+    assert bench("run", *QUICK, "--operator", "crc").returncode == 0
+    record = bench.record("r")
+    interrupted(bench, machine=record["machine"] | {"host": "elsewhere"}, build=record["build"] | {"flags": "elsewhere"})
+    second = apart(bench, "host ('elsewhere', now 'scripted'), compiler's flags ('elsewhere', now '')")
+    assert second["machine"]["host"] == "scripted" and second["build"]["flags"] == ""
+
+
 def test_the_program_of_a_run_directory_is_not_executed(bench: Bench, tmp_path: Path) -> None:
     assert bench("run", *QUICK, "--operator", "crc").returncode == 0
     trap = tmp_path / "trap"

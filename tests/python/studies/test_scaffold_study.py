@@ -178,6 +178,15 @@ def test_a_point_that_fails_leaves_the_others(dpubench: Run, tmp_path: Path) -> 
     dpubench("run", "tally", "--workload", "dates", status=4)
 
 
+def test_it_keeps_its_budget_where_a_round_is_longer(dpubench: Run, tmp_path: Path) -> None:
+    dpubench("run", "tally", "--name", "r", "--set", "pause_s=1.5", "--budget", "1s")
+    record = record_of(tmp_path / "results/r")
+    assert record["status"] == "complete" and [r["whole"] for r in record["rounds"]] == [False]
+    (text,) = record["left_out"]
+    assert text in [f"{thing}: the budget was spent before its turn (--budget)" for thing in ("apples", "pears")]
+    assert "1 measured in" in dpubench("show", "r").stdout
+
+
 def test_it_goes_on_after_ctrl_c(dpubench: Run, package: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "dpubench", "run", "tally", "--name", "r", "--set", "pause_s=0.1"]
     process = subprocess.Popen(words, cwd=tmp_path, env=environment(package), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -85,8 +85,18 @@ class MeasuredRun(Work):
             self._values.setdefault(point, {})[int(row["round"])] = float(row["value"])
 
     def _open(self) -> list[str]:
-        """Return the points that can be measured and have not failed."""
-        return [name for name, entry in self._points.items() if not entry["failure"] and not entry["unavailable"]]
+        """Return the points that can be measured, have not failed, and fit the budget."""
+        return [name for name, entry in self._points.items() if not entry["failure"] and not entry["unavailable"] and name not in self.dropped]
+
+    def drop(self, names: Sequence[str]) -> None:
+        """Stop measuring points for which no time was left, and record that."""
+        self.dropped.update(names)
+        for name in names:
+            self.journal.left_out(f"{name}: the budget was spent before its turn (--budget)")
+
+    def _is_late(self) -> bool:
+        """Return whether a round has to end before its next point, because the budget is spent."""
+        return not self.times_mean_nothing and self.budget.left_with_reserve_s() <= 0
 
     def _active(self) -> list[str]:
         """Return the points that are not yet known well enough. On an emulated target, one round tells whether a point works."""
@@ -107,9 +117,14 @@ class MeasuredRun(Work):
         self.stage(f"round {self._number + 1}, {len(active)} points", len(active), max(self.budget.left_s(), 0.0))
         begun, started, whole = time.monotonic(), now_utc(), False
         file = self._file = self.writer.begin_round(self._number)
+        again = self._number > 0 and not self._round_s  # a resumed run gets a round even if the budget is spent
+        cut: list[str] = []
         try:
-            for name in active:
+            for place, name in enumerate(active):
                 self.stop.check()
+                if self._values and not again and self._is_late():
+                    cut = active[place:]
+                    break
                 try:
                     figures = self.measure(name, self._points[name]["parameters"], self._number)
                 except PointFailed as failed:
@@ -121,12 +136,13 @@ class MeasuredRun(Work):
                     file.write(row)
                     self.listener.event(row)
                     self._take(row)
-            whole = True
+            whole = not cut
         finally:
             file.close()
             self._round_s.append(time.monotonic() - begun)
             entry = {"number": self._number, "started": started, "elapsed_s": round(self._round_s[-1], 3), "whole": whole}
             self.record["rounds"].append(entry)
         file.finish()
+        self.drop([name for name in cut if name not in self._values])
         self._number += 1
         return True

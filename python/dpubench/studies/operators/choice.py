@@ -21,6 +21,8 @@ CYCLES: Final = 3
 ROUNDS: Final = 3
 #: Share of the remaining time that a further round may take.
 SHARE: Final = 0.1
+#: Share of the remaining time after which the first round ends. Six rounds with the chosen engines take longer than one with all of them.
+FIRST_SHARE: Final = 0.4
 #: An engine that may be slower than the best by only this share counts as tied: the linker and the process's memory move ratios as much.
 TIE: Final = 0.03
 #: Engines that are kept where they are tied.

@@ -6,9 +6,10 @@ order of configurations differ from round to round. Only after a whole round doe
 
 from __future__ import annotations
 
+import math
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,7 +59,8 @@ class Run(Work):
     def missing(self) -> list[str]:
         """Return the ids of points that are owed and have no window yet; while engines are not chosen, all candidates count."""
         owed = [p.id for p in self.points if not p.rates and not p.failure and not p.unavailable and p.configuration.id not in self.dropped]
-        return owed + [point_id(c.id, engine, self.setting.target.name, "") for c in self._undecided() for engine in c.candidates]
+        undecided = [c for c in self._undecided() if c.id not in self.dropped]
+        return owed + [point_id(c.id, engine, self.setting.target.name, "") for c in undecided for engine in c.candidates]
 
     def _bring_back(self) -> None:
         for entry in self.record["points"]:
@@ -130,24 +132,29 @@ class Run(Work):
             self.record["selection"]["failed"] = self.journal.failures - failures
             writer.finish()
         for configuration in contested:
-            self._choose(configuration, chosen.get(configuration.id), failed)
+            if configuration.id not in self.dropped:
+                self._choose(configuration, chosen.get(configuration.id), failed)
         self.save()
 
     def _measure_choices(self, groups: Groups, writer: RoundWriter) -> tuple[dict[str, Choice], dict[str, str]]:
         """Return the choice for each of ``groups``, and the failed points with their reasons.
 
         There are :data:`choice.ROUNDS` rounds at most. Rounds after the first measure only undecided configurations, and only while they fit their
-        share of the remaining time.
+        share of the remaining time. Where the target is so slow that the first round does not fit its share, configurations without a turn are
+        left out. The ones that every operator keeps come first.
         """
         chosen: dict[str, Choice] = {}
         rates: dict[str, list[list[float]]] = {}
-        owing = groups
+        kept = set(self._one_each(groups).values())
+        owing = {g: groups[g] for g in sorted(groups, key=lambda g: g not in kept)}
         for number in range(choice.ROUNDS):
             if not owing or (number and self._costs.round_s(sizes(owing), choice.CYCLES) > choice.SHARE * self.budget.left_s()):
                 break
             self._tell_stage(f"choosing the best engine of {len(owing)} configurations", owing, choice.CYCLES)
-            selection = Round(number, choice.CYCLES, writer)
+            allowed_s = math.inf if number or self.times_mean_nothing else choice.FIRST_SHARE * self.budget.left_s()
+            selection = Round(number, choice.CYCLES, writer, left_s=_countdown(allowed_s))
             self._measurer.measure(owing, selection)
+            self._cut(selection, "the choice of its engines")
             for point in (p for points in owing.values() for p in points):
                 rates.setdefault(point.id, []).append(selection.rates.get(point.id, []))
             for group, points in owing.items():
@@ -247,7 +254,9 @@ class Run(Work):
         """Return the seconds for the rounds that a resumed run still owes."""
         groups = self._active()
         missing = max((self.plan.rounds.min - len(p.rates) for points in groups.values() for p in points), default=0)
-        return max(missing, 1) * self._costs.round_s(sizes(groups), self.plan.cycles.min)
+        # Prices are guesses yet. On a slow target an earlier round tells more.
+        earlier_s = max((float(r["elapsed_s"]) for r in self.record["rounds"]), default=0.0)
+        return max(missing, 1) * max(self._costs.round_s(sizes(groups), self.plan.cycles.min), earlier_s)
 
     def _fit(self, groups: Groups, missing: int) -> Groups:
         """Drop the most expensive configurations while the owed rounds do not fit the budget, and record each.
@@ -260,10 +269,8 @@ class Run(Work):
         price = self._costs.round_s if self._costs.has_learnt else self._costs.windows_s
         while missing > 0:
             excess = missing * price(sizes(fitting), self.plan.cycles.min) - self.budget.left_s()
-            kept: dict[str, str] = {}
-            for group in sorted(fitting, key=lambda g: self._is_default(self._configurations[g])):
-                kept[self._configurations[group].operator] = group
-            spare = [g for g in fitting if g not in kept.values()]
+            kept = self._one_each(fitting).values()
+            spare = [g for g in fitting if g not in kept]
             if excess <= 0 or not spare:
                 break
             prices = {g: price(sizes({g: fitting[g]}), self.plan.cycles.min) for g in spare}
@@ -275,6 +282,19 @@ class Run(Work):
             )
         return fitting
 
+    def _one_each(self, groups: Groups) -> dict[str, str]:
+        """Return the configuration of ``groups`` that each operator keeps, whatever the budget is."""
+        kept: dict[str, str] = {}
+        for group in sorted(groups, key=lambda g: self._is_default(self._configurations[g])):
+            kept[self._configurations[group].operator] = group
+        return kept
+
+    def _cut(self, work: Round, what: str) -> None:
+        """Drop the configurations for which ``work`` had no time left, and record that."""
+        for group in sorted(work.cut - self.dropped):
+            self.dropped.add(group)
+            self.journal.left_out(f"{group}: the budget was spent before {what} (--budget)")
+
     def _is_default(self, configuration: Configuration) -> bool:
         parameters = self.record["operators"][configuration.operator]["parameters"]
         return all(configuration.params.get(p["name"], p["default"]) == p["default"] for p in parameters)
@@ -284,11 +304,12 @@ class Run(Work):
         order = list(groups)
         random.Random(f"{self.plan.seed}/{number}").shuffle(order)
         shuffled = {g: groups[g] for g in order}
-        work = Round(number, cycles, self.writer.begin_round(number))
+        left_s = (lambda: math.inf) if self.times_mean_nothing else self.budget.left_with_reserve_s
+        work = Round(number, cycles, self.writer.begin_round(number), left_s=left_s)
         whole = False
         try:
             self._measurer.measure(shuffled, work)
-            whole = True
+            whole = not work.cut
         finally:
             work.writer.close()
             for name, values in work.rates.items():
@@ -301,6 +322,7 @@ class Run(Work):
                 entry["layout"] = work.layouts[""]
             self.record["rounds"].append(entry | {"windows": sum(map(len, work.rates.values())), "whole": whole})
         work.writer.finish()
+        self._cut(work, f"its turn in round {number + 1}")
 
     # --- the end
 
@@ -318,3 +340,9 @@ class Run(Work):
                 self.journal.warn(
                     {"code": "not-converged", "message": f"known to ±{100 * reached:.1f} %, asked for ±{100 * self.plan.precision:g} %", **where}
                 )
+
+
+def _countdown(seconds: float) -> Callable[[], float]:
+    """Return a function that tells how many of ``seconds`` from now are left."""
+    end = time.monotonic() + seconds
+    return lambda: end - time.monotonic()

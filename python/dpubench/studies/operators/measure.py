@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from dpubench.studies.operators.plan import Plan
 from dpubench.studies.operators.setting import Setting
 from dpubench.workers import job as jobs
 from dpubench.workers.blame import Blame
-from dpubench.workers.process import Worker, WorkerFault
+from dpubench.workers.process import OutOfTime, Worker, WorkerFault
 
 CANARIES: Final = ("canary-core", "canary-memory")
 #: Most configurations that programs hold prepared at once when they alternate.
@@ -48,6 +49,22 @@ class Round:
     rates: dict[str, list[float]] = field(default_factory=dict)  #: point -> operations per second of its windows
     offset: dict[str, int] = field(default_factory=dict)  #: configuration -> cycles that a broken process measured
     layouts: dict[str, int] = field(default_factory=dict)  #: build -> code layout that its program reported
+    left_s: Callable[[], float] = lambda: math.inf  #: seconds that are left for it
+    finished: set[str] = field(default_factory=set)  #: configurations with all their windows
+    cut: set[str] = field(default_factory=set)  #: configurations for which no time was left
+
+    def waits_s(self) -> float:
+        """Return the seconds that an event may take. The first configuration takes what it takes, so that there is a result."""
+        return self.left_s() if self.finished else math.inf
+
+    def is_over(self) -> bool:
+        """Return whether no time is left for another configuration."""
+        return self.waits_s() <= 0
+
+    def finish_if_done(self, group: str, blame: Blame, members: Sequence[Point]) -> None:
+        """Count ``group`` as finished when it has all its windows and a point that works."""
+        if group not in self.finished and any(p.id in self.rates for p in members) and blame.finished(group):
+            self.finished.add(group)
 
 
 class Measurer:
@@ -71,7 +88,7 @@ class Measurer:
         for side, own in alone.items():
             self._run_workers(own, work, side)
         self._run_alternating(shared, work)
-        self._fail_unmeasured(groups, work.rates)
+        self._fail_unmeasured({g: members for g, members in groups.items() if g not in work.cut}, work)
 
     def _fail(self, point: Point, phase: str, message: str) -> None:
         """Take ``point`` out of the run; the first reason is kept."""
@@ -79,8 +96,9 @@ class Measurer:
             point.failure = wire.cut(f"{phase}: {message}")
             self._journal.failure(phase, message, point=point.id, group=point.configuration.id)
 
-    def _fail_unmeasured(self, groups: Groups, rates: Mapping[str, list[float]]) -> None:
-        for point in (p for members in groups.values() for p in members if p.id not in rates and not p.failure):
+    def _fail_unmeasured(self, groups: Groups, work: Round) -> None:
+        """Fail the points of ``groups`` that have no window. Those for which no time was left are at no fault."""
+        for point in (p for members in groups.values() for p in members if p.id not in work.rates and not p.failure):
             self._fail(point, "measure", "the program measured nothing for this point and gave no reason")
 
     # --- programs
@@ -151,6 +169,9 @@ class Measurer:
         points = {p.id: p for members in groups.values() for p in members}
         remaining = self._without_broken(groups)
         while remaining:
+            if work.is_over():
+                work.cut |= remaining.keys()
+                return
             blame = Blame({g: [p.id for p in members] for g, members in remaining.items()}, work.cycles)
             try:
                 limit = self._limit(remaining, work.cycles)
@@ -158,12 +179,19 @@ class Measurer:
                     self._costs.begin_worker()
                     worker.send(self._job(remaining, work.number, work.cycles, "auto", limit), last=True)
                     ended = False
-                    while (event := worker.next_event()) is not None:
+                    while (event := worker.next_event(work.waits_s())) is not None:
                         blame.see(event)
                         self._take(event, points, work, side)
+                        if (group := event.get("group", "")) in remaining:
+                            work.finish_if_done(group, blame, remaining[group])
                         ended = ended or event["event"] == "done"
+                        if work.is_over() and not all(map(blame.finished, remaining)):
+                            raise OutOfTime
                     if not ended and not self._journal.failures:
                         raise WorkerFault("it ended without the event `done`", "crash")
+                return
+            except OutOfTime:
+                work.cut |= {g for g in remaining if not blame.finished(g)}
                 return
             except WorkerFault as fault:
                 remaining = self._without_suspect(fault, blame, remaining, points, side, {g for g in remaining if blame.finished(g)}, work.number)
@@ -265,8 +293,9 @@ class Measurer:
         names = list(groups)
         for at in range(0, len(names), STEPPED_GROUPS):
             chunk = self._without_broken({g: groups[g] for g in names[at : at + STEPPED_GROUPS]})
-            while chunk:
+            while chunk and not work.is_over():
                 chunk = self._alternate(chunk, work)
+            work.cut |= chunk.keys()
 
     def _alternate(self, chunk: Groups, work: Round) -> Groups:
         """Measure ``chunk`` and return the rest of it after a fault."""
@@ -291,6 +320,8 @@ class Measurer:
                 self._costs.begin_worker()
                 self._listen(workers[side], "ready", blames[side], own[side], work, side)
             for group, members in chunk.items():
+                if work.is_over():
+                    break
                 for cycle in range(1, work.cycles + 1):
                     steps: list[tuple[str, Point | None, str]] = [(p.id, p, p.side) for p in in_turn(members, work.number + cycle)]
                     steps += [(c, None, first) for c in CANARIES]
@@ -302,11 +333,15 @@ class Measurer:
                             place = {"group": group, "cycle": cycle, "half": half}
                             self._listen(workers[side], name, blames[side], own[side], work, side, place)
                 done.add(group)
+                if any(p.id in work.rates for p in members):
+                    work.finished.add(group)
                 asked = None
             for side, worker in workers.items():
                 worker.send(b'{"end":true}\n', last=True)
                 self._listen(worker, "", blames[side], own[side], work, side)
-            return {}
+            return {g: members for g, members in chunk.items() if g not in done}
+        except OutOfTime:
+            return {g: members for g, members in chunk.items() if g not in done}
         except WorkerFault as fault:
             if asked is not None:
                 self._blame(asked, "measure", fault)
@@ -325,7 +360,7 @@ class Measurer:
         place: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Take events until the awaited one: ``ready``, the window of a point, or (empty) the end."""
-        while (event := worker.next_event()) is not None:
+        while (event := worker.next_event(work.waits_s())) is not None:
             if event["event"] == "window":
                 # A program must not answer for another, nor out of turn.
                 if place is None or event["point"] != awaited:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from dpubench.storage.runs import KeptRun, Reading, RunDirectory
+from dpubench.storage.runs import KeptRun, Reading, RunDirectory, read_by_threads
 from dpubench.studies.operators.rounds import tables_of_windows, windows_schema
 
 _METRIC: Final = "metric_"
@@ -69,9 +69,10 @@ class WindowsView(ds.InMemoryDataset):  # type: ignore[misc]  # pyarrow has no t
         physical = sorted({"metrics" if name.startswith(_METRIC) else name for name in needed} - {"run"})
         tables: list[pa.Table] = []
         lengths = np.zeros(len(self.runs), dtype=np.int64)
-        for i, run in enumerate(self.runs):
+        reads = read_by_threads(self.runs, lambda run: list(tables_of_windows(RunDirectory(run.path), physical)))
+        for i, tables_of_run in enumerate(reads):
             with self.telling():
-                of_run = list(tables_of_windows(RunDirectory(run.path), physical))
+                of_run = tables_of_run()
                 lengths[i] = sum(table.num_rows for table in of_run)
                 tables += of_run
         empty = windows_schema().empty_table().select(physical)
