@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from pathlib import Path
+
+#: The one place of the version is the file VERSION: Meson and the packaging read it too.
+__version__ = Path(__file__).with_name("VERSION").read_text(encoding="ascii").strip()

@@ -45,6 +45,12 @@ def repository() -> Path:
     return Path(__file__).resolve().parents[2]
 
 
+def documentation(page: str) -> Path | None:
+    """Return ``page`` of the documentation (``methodology.md``): of the repository, else of the installed package; None where it is in neither."""
+    places = (repository() / "docs", Path(sys.prefix) / "share/doc/dpubench")
+    return next((folder / page for folder in places if (folder / page).is_file()), None)
+
+
 def operators_program(build: Path | None = None) -> Path:
     """Return the program ``dpubench-operators`` of ``build`` (a folder or the program itself); None: of this installation.
 

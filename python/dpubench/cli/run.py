@@ -34,7 +34,9 @@ def command(
     threads: str = typer.Option("", "--threads", help="Thread counts, such as 1,2,all."),
     burst: str = typer.Option("", "--burst", help="Items in a burst, such as 1,32."),
     in_flight: str = typer.Option("", "--in-flight", help="Jobs under way at once on device engines, such as 32,128."),
-    footprint: str = typer.Option("", "--footprint", help="resident (32 buffers), stream (beyond L2), memory (beyond L3), or several."),
+    footprint: str = typer.Option(
+        "", "--footprint", help="resident (32 buffers), stream (beyond L2), both of these, or memory (beyond L3); several with commas."
+    ),
     param: list[str] = typer.Option([], "--param", help="NAME=VALUE[,VALUE] of an operator's parameter (repeatable)."),
     input: list[str] = typer.Option([], "--input", help="KIND=PATH: use this input instead of the default (repeatable)."),
     values: list[str] = typer.Option([], "--set", help="KEY=VALUE[,VALUE]: replace any key of the plan, such as --set rounds.max=8 (repeatable)."),

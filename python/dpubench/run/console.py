@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dpubench import terminal
+from dpubench import programs, terminal
 from dpubench.errors import UserError
 from dpubench.run.progress import JsonEvents, Lines
 from dpubench.run.record import named_again
@@ -16,8 +16,8 @@ from dpubench.run.record import named_again
 if TYPE_CHECKING:
     from dpubench.studies import Study
 
-#: Most lines of a summary, unless failures need more.
-SUMMARY_LINES: Final = 20
+#: Most lines of a summary, unless failures need more. The line that names a page (:func:`page_lines`) comes after them.
+SUMMARY_LINES: Final = 19
 
 
 def named(path: Path) -> str:
@@ -61,6 +61,17 @@ def tail_lines(path: Path, report: Path | None, left_out: int = 0) -> list[str]:
     lines = [f"left out: {left_out} things, listed in the report and in run.json"] if left_out else []
     lines += [f"report: {report}"] if report is not None else [f"results: {path}"]
     return [*lines, f"next: dpubench show {named(path)}"]
+
+
+def page_lines(page: str) -> list[str]:
+    """Return a line that names the documentation's ``page`` on the figures above; none where the documentation is not installed."""
+    file = programs.documentation(page)
+    if file is None:
+        return []
+    try:
+        return [f"explained in: {file.relative_to(Path.cwd())}"]
+    except (ValueError, OSError):  # elsewhere, or the working folder is gone
+        return [f"explained in: {file}"]
 
 
 def summary_event(path: Path, report: Path | None, status: int, failures: int, points: int) -> dict[str, Any]:

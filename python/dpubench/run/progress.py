@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from types import TracebackType
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from dpubench import terminal
 from dpubench.analysis.digits import percent
@@ -76,19 +76,49 @@ class Trial:
             self.text = f"{received / seconds / 1e6:.3g} Mpps, loss {percent(max(offered - received, 0) / offered, 2)}"
 
 
+#: Columns of the bar, at least and at most.
+_BAR: Final = (8, 30)
+#: A shorter place or rate says nothing.
+_POINT_COLUMNS: Final = 10
+
+
+class Shares(NamedTuple):
+    """The parts of the line of a run in progress, in columns of the terminal; a blank stands between two of them."""
+
+    text: str
+    bar: int
+    point: str
+
+
+def shares(width: int, text: str, left: str, point: str) -> Shares:
+    """Return the stage's text, the bar and the point at work, cut so that they fit ``width`` together with the time left, which is never cut."""
+    room = width - len(left) - 3
+    text = _cut(text, max(room - _BAR[0], 1))
+    bar = max(min(_BAR[1], room - len(text)), 1)
+    rest = room - len(text) - bar
+    return Shares(text, bar, _cut(point, rest) if rest >= _POINT_COLUMNS or len(point) <= rest else "")
+
+
+def _cut(text: str, columns: int) -> str:
+    return text if len(text) <= columns else text[: columns - 1] + "…"
+
+
 class Bar(Lines):
-    """A live bar on the terminal."""
+    """A live bar on the terminal, on one line."""
 
     def __enter__(self) -> Bar:
         from rich.progress import BarColumn, Progress, TextColumn
 
+        self._console = terminal.console(to_stderr=True)
+        self._bar = BarColumn(bar_width=_BAR[1])
         self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[left]}"),
-            TextColumn("{task.fields[point]}", style="dim"),
-            console=terminal.console(to_stderr=True), transient=True,
+            TextColumn("{task.description}", markup=False), self._bar, TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[point]}", style="dim", markup=False),
+            console=self._console, transient=True,
         )  # fmt: skip
         self._progress.start()
         self._task = self._progress.add_task("starting", total=None, left="", point="")
+        self._text = "starting"
         self._until: float | None = None
         self._shown = 0.0
         self._windows = 0
@@ -101,7 +131,9 @@ class Bar(Lines):
     def stage(self, text: str, windows: int, seconds_left: float | None) -> None:
         self._until = None if seconds_left is None else time.monotonic() + seconds_left
         self._windows = 0
-        self._progress.update(self._task, description=text, completed=0, total=windows)
+        self._text = text
+        self._progress.update(self._task, total=windows)
+        self._show("")
 
     def event(self, event: Event) -> None:
         if event["event"] == "window" and not event["point"].startswith("canary-"):
@@ -115,9 +147,13 @@ class Bar(Lines):
         now = time.monotonic()
         if now - self._shown >= 0.2:  # The display must not compete with the measurement.
             self._shown = now
-            where = self._trial.text or str(event.get("group", ""))[:60]
-            left = "" if self._until is None else f"at most {spoken(self._until - now)} left"
-            self._progress.update(self._task, completed=self._windows, left=left, point=where)
+            self._show(self._trial.text or str(event.get("group", "")))
+
+    def _show(self, point: str) -> None:
+        left = "" if self._until is None else f"at most {spoken(self._until - time.monotonic())} left"
+        fitted = shares(self._console.width, self._text, left, point)
+        self._bar.bar_width = fitted.bar
+        self._progress.update(self._task, completed=self._windows, description=fitted.text, left=left, point=fitted.point)
 
     def note(self, text: str) -> None:
         self._progress.console.print(text, markup=False)

@@ -19,7 +19,7 @@ from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.plans.model import StudyPlan
 from dpubench.plans.quantities import spoken
-from dpubench.run.console import conclude, going_on, summary_event, write_report
+from dpubench.run.console import conclude, going_on, page_lines, summary_event, write_report
 from dpubench.run.listener import Listener
 from dpubench.run.progress import listener
 from dpubench.run.record import COMPLETE, Head, TargetInfo, check_named, command_line, gone_on_with, inputs_again, new_name, new_set_record
@@ -256,7 +256,7 @@ def _carry_out(
     told_by_study = study.ended(analysed, Ending(path, report, status, records, [] if whole is None else whole[1]["targets"], request.effect))
     failures, points = sum(len(record["failures"]) for record in records), sum(len(run.points) for run in analysed)
     event = summary_event(path, report, int(told_by_study.status), failures, points)
-    conclude(display, path, {**event, **told_by_study.more}, told_by_study.lines)
+    conclude(display, path, {**event, **told_by_study.more}, [*told_by_study.lines, *page_lines(study.documentation())])
     return int(told_by_study.status)
 
 

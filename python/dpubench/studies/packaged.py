@@ -41,6 +41,12 @@ class PackagedStudy:
     inherits: ClassVar[str] = ""
     #: Option that chooses points in commands that read runs, without its dashes: ``operator`` or ``workload``.
     chosen_by: ClassVar[str] = "operator"
+    #: Page of the documentation on the study; empty: ``NAME-study.md``.
+    page: ClassVar[str] = ""
+
+    def documentation(self) -> str:
+        """Return the page of the documentation that explains the study and its figures."""
+        return self.page or f"{self.name}-study.md"
 
     def names_of(self, point: Any) -> Iterable[str]:
         """Return the names by which the user can choose ``point``."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench
+from conftest import ROOT, Bench
+from dpubench import studies
 from dpubench.machine import counters, examine, virtualisation
 from dpubench.run.console import failure_lines
 
@@ -49,8 +50,30 @@ def test_the_summary_has_at_most_20_lines(bench: Bench) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) <= 20
-    assert any(line.startswith("report: ") for line in lines) and lines[-1] == "next: dpubench show r"
+    assert any(line.startswith("report: ") for line in lines) and lines[-2] == "next: dpubench show r"
+    assert lines[-1] == f"explained in: {ROOT}/docs/operators-study.md"
     assert (bench.results / "latest" / "report.html").exists()
+
+
+def test_the_summary_names_mode_size_threads_and_footprint_of_every_headline(bench: Bench) -> None:
+    done = bench("run", "--operator", "aes", "--size", "64B", "--rounds", "1", "--footprint", "both")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "1 thread, stream footprint" in said and re.search(r"aes gcm 64 B \w+ [\d.]+ Gb/s", said), said
+
+
+@pytest.mark.parametrize("study", studies.names())
+def test_every_study_has_its_page(study: str) -> None:
+    page = ROOT / "docs" / studies.find(study).documentation()
+    assert page.is_file() and study in page.read_text().partition("\n## ")[0], page
+
+
+def test_doctor_fits_80_columns(bench: Bench) -> None:
+    bench.environment["COLUMNS"] = "80"
+    done = bench("doctor")
+    assert done.returncode == 0, done.stderr
+    # Paths stay whole, because users copy them.
+    assert all(len(line) <= 80 or len(line.split()) == 1 for line in done.stdout.splitlines()), done.stdout
 
 
 def test_the_reason_of_a_failure_is_wrapped_and_not_cut(bench: Bench) -> None:

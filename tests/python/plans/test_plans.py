@@ -105,6 +105,14 @@ def test_mistakes_of_a_plan(text: str, expected: str) -> None:
     assert any(line.startswith(expected) for line in problems(text)), problems(text)
 
 
+@pytest.mark.parametrize("model", ["operators", "counts"])
+@pytest.mark.parametrize(
+    ("given", "meant"), [("both", ["stream", "resident"]), ("resident", ["resident"]), (["stream", "both"], ["stream", "resident"])]
+)
+def test_both_stands_for_two_footprints(model: str, given: object, meant: list[str]) -> None:
+    assert studies.find(model).plan_model.model_validate({"study": model, "footprints": given}).footprints == meant  # type: ignore[attr-defined]
+
+
 def test_all_mistakes_are_shown_together_in_line_order() -> None:
     found = problems("study: operators\nsizes: [1500]\nthreads: 0\nbudgt: 1s\nprecision: 5\n")
     assert [line.split(": ")[0] for line in found] == ["p.yaml:2", "p.yaml:3", "p.yaml:4", "p.yaml:5"]

@@ -11,12 +11,13 @@ from dpubench.plans import quantities as q
 from dpubench.plans.bursts import MAX_BURST
 from dpubench.plans.model import Duration, Size, StudyPlan, Word, listed
 from dpubench.studies.modelled.plan import ALL, Messages, Processes
-from dpubench.studies.operators.plan import Exclude
+from dpubench.studies.operators.plan import Exclude, footprints
 from dpubench.studies.operators.plan import Plan as OperatorsPlan
 
 MAX_REPEATS: Final = 100
 #: Fewer operations for operators whose one operation takes up to some million instructions.
 SLOW: Final[Mapping[str, int]] = {"rsa": 32, "dsa": 32, "ecdsa": 32, "deflate": 256, "regex": 256}
+Footprints = Annotated[list[Literal["stream", "resident"]], BeforeValidator(footprints)]
 #: Keys that plans of study ``operators`` share.
 _ALIKE: Final = ("operators", "sizes", "bursts", "footprints", "params", "exclude", "inputs", "seed")
 
@@ -37,7 +38,7 @@ class Plan(StudyPlan):
         Literal["default"]
         | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "items in a burst", MAX_BURST))]], BeforeValidator(listed)]
     ) = "default"
-    footprints: Annotated[list[Literal["stream", "resident"]], BeforeValidator(listed)] = Field(default=["stream"])
+    footprints: Footprints = Field(default=["stream"])
     params: dict[str, Annotated[list[Word], BeforeValidator(listed)]] = Field(default_factory=dict)
     exclude: list[Exclude] = Field(default_factory=list)
     operations: Messages = 1024  #: operations between the marks; rounded up to whole bursts

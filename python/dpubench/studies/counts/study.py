@@ -20,6 +20,7 @@ class Counts(PackagedStudy):
     plan_model: type[StudyPlan] = Plan
     run_options = frozenset({"--engine-dir"})
     default_effect = "0.5%"
+    page = "counts.md"
 
     def names_of(self, point: PointSummary) -> tuple[str, ...]:
         return (point.operator,)

@@ -20,6 +20,7 @@ class EndToEnd(PackagedStudy):
     plan_model: type[StudyPlan] = Plan
     chosen_by = "workload"
     views = ("trials",)
+    page = "end-to-end.md"
 
     def names_of(self, point: PointSummary) -> tuple[str, ...]:
         return (point.workload,)

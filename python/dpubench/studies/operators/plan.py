@@ -21,6 +21,16 @@ def _threads(value: object) -> int | str:
 Threads = Annotated[int | Literal["all"], BeforeValidator(_threads)]
 
 
+def footprints(value: object) -> object:
+    """Return ``value`` as a list of footprints; ``both`` stands for ``stream`` and ``resident``."""
+    given = value if isinstance(value, list) else [value]
+    named = [one for word in given for one in (["stream", "resident"] if word == "both" else [word])]
+    return [one for i, one in enumerate(named) if one not in named[:i]]
+
+
+Footprints = Annotated[list[Literal["resident", "stream", "memory"]], BeforeValidator(footprints)]
+
+
 class Cycles(Strict):
     """Bounds on the palindromic cycles of a configuration in a round. The planner chooses between them so that the rounds fit the budget."""
 
@@ -80,7 +90,7 @@ class Plan(MeasuredPlan):
         Literal["default"]
         | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "jobs in flight", MAX_IN_FLIGHT))]], BeforeValidator(listed)]
     ) = "default"
-    footprints: Annotated[list[Literal["resident", "stream", "memory"]], BeforeValidator(listed)] = Field(default=["stream"])
+    footprints: Footprints = Field(default=["stream"])
     params: dict[str, Annotated[list[Word], BeforeValidator(listed)]] = Field(default_factory=dict)
     exclude: list[Exclude] = Field(default_factory=list)
     cycles: Cycles = Field(default_factory=Cycles)

@@ -94,14 +94,14 @@ def summary(run: RunSummary, ending: Ending) -> list[str]:
 
 
 def _headlines(analysed: RunSummary) -> list[PointSummary]:
-    """Return the best engine of each operator in its default configuration, else in its first. Leave out an operator if all its points failed."""
+    """Return the best engine of each operator in the configuration that differs least from its default, unless all its points failed."""
     found: dict[str, list[PointSummary]] = {}
     for point in analysed.points:
         if point.is_best and not point.build:
             found.setdefault(point.operator, []).append(point)
     defaults = {name: {p["name"]: p["default"] for p in analysed.operators[name].get("parameters", [])} for name in found}
     ordered = [name for name in analysed.operators if name in found]
-    return [next((p for p in found[name] if p.params == defaults[name]), found[name][0]) for name in ordered]
+    return [min(found[name], key=lambda p: sum(p.params.get(key) != value for key, value in defaults[p.operator].items())) for name in ordered]
 
 
 def _best_lines(analysed: RunSummary, best: Sequence[PointSummary]) -> list[str]:
