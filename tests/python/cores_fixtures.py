@@ -258,7 +258,8 @@ def evil(run: RunSummary) -> RunSummary:
     three, five = (EVIL, EVIL, EVIL), (EVIL, EVIL, EVIL, EVIL, EVIL)
     texts = [EVIL]
     models = [replace(run.models[0], name=EVIL, title=EVIL, limits=texts, labels=texts, sources=[three], assumed=[three], comparisons=[five])]
-    claim = Claim("evil", EVIL, EVIL, "partly", EVIL, EVIL, [Sensitivity(EVIL, "reproduced", EVIL), Sensitivity(EVIL, "partly", EVIL)])
+    sensitivities = [Sensitivity(EVIL, "holds", EVIL, EVIL), Sensitivity(EVIL, "partly", EVIL, EVIL)]
+    claim = Claim("evil", EVIL, EVIL, "partly", EVIL, EVIL, EVIL, sensitivities, EVIL, EVIL, EVIL)
     return replace(
         run, name=EVIL, path=EVIL, plan=EVIL, status=EVIL, command=EVIL, label=EVIL, target=EVIL, machine={"cpu": EVIL, EVIL: EVIL},
         build_info={"revision": EVIL}, inputs={EVIL: {"name": EVIL, "sha256": EVIL}}, models=models, points=points, claims=[claim],

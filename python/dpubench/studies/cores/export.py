@@ -55,7 +55,7 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     head = ["kernel", "frame", "model", "organisation", "MHz", "variant", "messages/s", "Gb/s"]
     points = [point for run in runs for point in run.points if point.messages_per_s is not None]
     lines += [*common.tabular("llllrlrr", head, [_latex_row(point) for point in points]), *common.labels(points)]
-    claims = [(claim.text, claim.verdict, claim.measured) for run in runs for claim in run.claims]
+    claims = [(claim.text, wording.verdict_of_claim(claim), claim.measured) for run in runs for claim in run.claims]
     if claims:
         lines += ["", *common.tabular("p{0.35\\textwidth}lp{0.45\\textwidth}", ["claim", "verdict", "here"], claims), *common.labels(points)]
     return "\n".join(lines) + "\n"

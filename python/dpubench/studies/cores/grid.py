@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from dpubench.analysis.model import Interval
 from dpubench.studies.cores import lines
 from dpubench.studies.cores.model import PointSummary
+from dpubench.studies.cores.verdicts import Count
 
 #: Roles of kernels in the paper.
 LOOKUP = "lookup"
@@ -28,46 +30,49 @@ class Grid:
 
     points: tuple[PointSummary, ...]
     kernels: Mapping[str, str]
-    overhead_bytes: int
+    message_bytes: Mapping[str, float]  #: bytes that a message of each role takes on a line
     variant: str
+    latencies: Mapping[str, int] = field(default_factory=dict)  #: kind of instruction -> cycles until a dependent one can issue
 
     def at(self, role: str, organisation: str, step: int, clock_mhz: float) -> PointSummary | None:
         """Return the point at this place, or None if it was not simulated."""
         return self._places.get((role, organisation, step, clock_mhz))
 
-    def rate(self, role: str, organisation: str, step: int, clock_mhz: float) -> float:
-        """Return messages per second. @raises Missing"""
-        point = self.at(role, organisation, step, clock_mhz)
-        if point is None or point.messages_per_s is None:
+    def point(self, role: str, organisation: str, step: int, clock_mhz: float) -> PointSummary:
+        """Return the point at this place. @raises Missing"""
+        found = self.at(role, organisation, step, clock_mhz)
+        if found is None:
             raise Missing(f"{role} on {organisation} with {step} at {clock_mhz:g} MHz")
-        return point.messages_per_s.value
-
-    def clocks(self, organisation: str) -> list[float]:
-        """Return the clocks at which every role was simulated on ``organisation``, ascending. @raises Missing"""
-        return [float(clock) for clock in self._common(3, organisation, "clock")]
-
-    def steps(self, organisation: str, clock_mhz: float) -> list[int]:
-        """Return the steps with which every role was simulated at this clock, ascending. @raises Missing"""
-        return [int(step) for step in self._common(2, organisation, "step", clock_mhz)]
-
-    def all(self, role: str, organisation: str) -> list[PointSummary]:
-        """Return every point of a role on an organisation. @raises Missing"""
-        found = [p for (r, o, _, _), p in self._places.items() if (r, o) == (role, organisation)]
-        if not found:
-            raise Missing(f"{role} on {organisation}")
         return found
 
-    def gbps(self, point: PointSummary) -> float:
-        """Return the line rate in Gb/s that a point sustains, with this grid's overhead per frame."""
-        assert point.messages_per_s is not None  # _places holds only such points
-        return lines.line_rate_gbps(point.messages_per_s, point.frame_bytes, self.overhead_bytes).value
+    def rate(self, role: str, organisation: str, step: int, clock_mhz: float) -> Interval:
+        """Return messages per second. @raises Missing"""
+        rate = self.point(role, organisation, step, clock_mhz).messages_per_s
+        assert rate is not None  # _places holds only such points
+        return rate
 
-    def _common(self, index: int, organisation: str, what: str, clock_mhz: float | None = None) -> list[float]:
-        found = [{place[index] for place in self._places if place[:2] == (role, organisation) and clock_mhz in (None, place[3])} for role in ROLES]
-        shared = sorted(float(value) for value in set.intersection(*found))
-        if not shared:
-            raise Missing(f"{LOOKUP} and {MD5} on {organisation} at a common {what}")
-        return shared
+    def clocks(self, role: str, organisation: str) -> list[float]:
+        """Return the clocks at which a role was simulated on ``organisation``, ascending. @raises Missing"""
+        return [float(clock) for clock in self._values(3, role, organisation)]
+
+    def steps(self, role: str, organisation: str, clock_mhz: float) -> list[int]:
+        """Return the steps with which a role was simulated at this clock, ascending. @raises Missing"""
+        return [int(step) for step in self._values(2, role, organisation, clock_mhz)]
+
+    def sustained(self, points: Iterable[PointSummary], role: str, line_gbps: float) -> Count:
+        """Return how many of ``points`` sustain a line, with this grid's bytes of a message."""
+        answers = [lines.sustains(self._gbps(point, role), line_gbps) for point in points]
+        return Count(answers.count("yes"), answers.count("undecided"), len(answers))
+
+    def _gbps(self, point: PointSummary, role: str) -> Interval:
+        assert point.messages_per_s is not None  # _places holds only such points
+        return lines.line_rate_gbps(point.messages_per_s, self.message_bytes[role], 0)
+
+    def _values(self, index: int, role: str, organisation: str, clock_mhz: float | None = None) -> list[float]:
+        found = {place[index] for place in self._places if place[:2] == (role, organisation) and clock_mhz in (None, place[3])}
+        if not found:
+            raise Missing(f"{role} on {organisation}" + ("" if clock_mhz is None else f" at {clock_mhz:g} MHz"))
+        return sorted(float(value) for value in found)
 
     @cached_property
     def _places(self) -> dict[tuple[str, str, int, float], PointSummary]:

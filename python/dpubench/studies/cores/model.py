@@ -8,12 +8,14 @@ of its interval are ``nan``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from dpubench.analysis.model import AnalysedRun, Interval
 from dpubench.studies.modelled.models import ModelInfo
 
-Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
+Verdict = Literal["holds", "partly", "does not hold", "not decidable", "not run"]
+#: The verdicts in the order in which they are counted.
+VERDICTS: Final[tuple[Verdict, ...]] = ("holds", "partly", "does not hold", "not decidable", "not run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,7 @@ class Sensitivity:
     what: str
     verdict: Verdict
     measured: str
+    part: str = ""  #: the part that holds, if the verdict is "partly"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +130,17 @@ class Claim:
     """A claim of Crowley et al. 1999, and the verdict of this run."""
 
     id: str
-    text: str  #: the claim of the paper
-    criterion: str  #: the criterion for reproduced and for partly, fixed beforehand
+    text: str  #: what the paper says, in our words
+    criterion: str  #: the criterion, fixed beforehand
     verdict: Verdict
     measured: str  #: the figure of this run; the reason if it was not run
-    waits: str  #: causes for which the kernels wait on the processor behind the figure; empty if not known
+    part: str = ""  #: which part holds if the verdict is "partly", or what is undecided
+    waits: str = ""  #: causes for which the kernels wait on the processor behind the figure; empty if not known
     sensitivities: list[Sensitivity] = field(default_factory=list)
     note: str = ""  #: the messages over which the figure is counted, if the report has another similar figure
+    arithmetic: str = ""  #: what follows from the paper's own figures; shows where the paper contradicts itself
+    code: str = ""  #: the instruction set that stands for the paper's, if it is another
+    leading: bool = False  #: whether it is one of the claims that are shown first
 
     @property
     def deciding(self) -> list[Sensitivity]:

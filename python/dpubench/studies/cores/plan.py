@@ -73,7 +73,7 @@ class Sweep(Strict):
 
 
 class Claims(Strict):
-    """The kernels that stand for those of Crowley et al. 1999. In each list the first is the paper's, the others are today's engines."""
+    """The kernels that stand for those of Crowley et al. 1999. In each list the first is nearest to the paper's, the others are alternatives."""
 
     lookup: Words
     md5: Words

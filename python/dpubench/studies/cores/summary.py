@@ -38,10 +38,11 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
     _put_on_lines(points, plan)
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
     results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
+    judged = claims.evaluate(points, plan, record["models"][points[0].model]["processor"]) if points else []
     return RunSummary(
         **head_of(record, path), summary=plan.summary, models=[info_of(name, entry) for name, entry in record["models"].items()],
         sweeps=[SweepInfo(s.name, s.title or s.name, s.organisation, list(s.vary)) for s in plan.sweeps], points=points,
-        claims=claims.evaluate(points, plan), labels=common, lines_gbps=[line / 1e9 for line in plan.lines], line_overhead_bytes=plan.line_overhead,
+        claims=judged, labels=common, lines_gbps=[line / 1e9 for line in plan.lines], line_overhead_bytes=plan.line_overhead,
         exact=not plan.samples, simulations=len(results), instructions=sum(r["instructions"] for r in results),
     )  # fmt: skip
 

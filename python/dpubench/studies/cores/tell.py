@@ -9,13 +9,12 @@ from typing import Any, Final
 from dpubench.analysis.tables import count, table
 from dpubench.run.console import SUMMARY_LINES, failure_lines, tail_lines
 from dpubench.studies.cores import text, wording
-from dpubench.studies.cores.model import PointSummary, RunSummary
+from dpubench.studies.cores.model import VERDICTS, PointSummary, RunSummary
 from dpubench.studies.cores.plan import BASE
 from dpubench.studies.modelled.models import labels_of_some
 
 #: Most lines for the reasons of failures.
 FAILURE_LINES: Final = 6
-_VERDICTS: Final = ("reproduced", "partly", "not reproduced", "not run")
 
 
 def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
@@ -24,7 +23,7 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
     head = [f"{path.name}: {text.counts(run)}", f"{labels}; {count(len(record['failures']), 'failure')}"]
     if run.claims:
         verdicts = Counter(claim.verdict for claim in run.claims)
-        head.append("claims of Crowley et al. 1999: " + ", ".join(f"{verdicts[v]} {v}" for v in _VERDICTS if verdicts[v]))
+        head.append("claims of Crowley et al. 1999: " + ", ".join(f"{verdicts[v]} {v}" for v in VERDICTS if verdicts[v]))
     head += failure_lines(record["failures"][:2], FAILURE_LINES, path)
     tail = tail_lines(path, report, len(run.left_out))
     shown = [p for p in run.points if p.line_gbps is not None and p.variant == BASE]

@@ -103,9 +103,11 @@ def _notes(run: RunSummary) -> list[str]:
 
 def claim_lines(claim: Claim) -> list[str]:
     """Return the lines about a claim: its verdict, figure and criterion, and the settings that change the verdict."""
-    lines = [f"  {claim.verdict.upper()}: {claim.text}", f"    here: {claim.measured}", f"    criterion: {claim.criterion}"]
+    lines = [f"  {claim.verdict.upper()}: {claim.text}", *([f"    {claim.part}"] if claim.part else [])]
+    lines += [f"    here: {claim.measured}{f' ({claim.code})' if claim.code else ''}", f"    criterion: {claim.criterion}"]
+    lines += [f"    the paper's own figures: {claim.arithmetic}"] if claim.arithmetic else []
     lines += [f"    {words}" for words in (claim.waits, claim.note) if words]
-    lines += [f"    decided by {s.what}: {s.verdict} ({s.measured})" for s in claim.deciding]
+    lines += [f"    decided by {s.what}: {s.verdict} ({s.measured}{f'; {s.part}' if s.part else ''})" for s in claim.deciding]
     if (same := [s for s in claim.sensitivities if s.verdict == claim.verdict]) and claim.verdict != "not run":
         lines.append(f"    the same verdict with: {'; '.join(s.what for s in same)}")
     return lines

@@ -8,7 +8,7 @@ from typing import Final
 from dpubench.analysis.digits import significant
 from dpubench.analysis.model import Interval
 from dpubench.plans.frames import IMIX
-from dpubench.studies.cores.model import CoresNeeded, OnLine, PointSummary
+from dpubench.studies.cores.model import Claim, CoresNeeded, OnLine, PointSummary
 
 #: The noun for a step of each organisation.
 STEPS: Final = {"superscalar": "unit set", "fgmt": "context", "smt": "context", "cmp": "core", "described": "core"}
@@ -66,6 +66,11 @@ def line_text(gbps: float) -> str:
 def verdict_text(line: OnLine) -> str:
     """Return whether a line is sustained, in words."""
     return {"yes": "yes", "no": "no", "undecided": "undecided"}[line.sustains]
+
+
+def verdict_of_claim(claim: Claim) -> str:
+    """Return the verdict on a claim. If it is "partly", also the part that holds; if the code is not the paper's, also that."""
+    return "; ".join(filter(None, (claim.verdict, claim.part, claim.code if claim.verdict != "not run" else "")))
 
 
 def overhead_text(overhead_bytes: int) -> str:

@@ -216,9 +216,20 @@ def test_all_of_every_trace_is_no_sample(tmp_path: Path, sampled_run: RunSummary
 def test_show_tells_claims_with_what_decides_them(paper_run: RunSummary) -> None:
     shown = STUDY.show([paper_run])
     assert "Claims of Crowley et al. 1999" in shown
-    assert "  REPRODUCED: 13 SMT configurations sustain lookup at 10 Gb/s" in shown
-    assert "    here: 13 of 35 SMT configurations sustain 10 Gb/s" in shown
-    assert "preamble and gap counted (20 B a frame)" in shown
+    assert "  HOLDS: most SMT configurations sustain lookup at 1 Gb/s, thirteen at 10 Gb/s" in shown
+    assert "    here: 34 of 35 SMT configurations sustain 1 Gb/s, 13 of 35 10 Gb/s (64 B a lookup) (A64 code stands for Alpha code)" in shown
+    assert "    decided by 1500 B for both (the paper's captions): partly (" in shown
+    assert "    the paper's own figures: contradiction: 10 Gb/s of the captions' 1500 B are 833,333 lookups/s" in shown
+    assert "  PARTLY: FGMT gains little" in shown and "    holds: most issue slots stay unused; does not hold: MD5 has more" in shown
+
+
+def test_eight_claims_are_in_sight_and_the_others_folded(paper_run: RunSummary) -> None:
+    page = html(paper_run)
+    first, _, rest = page.partition('<details class="more-claims">')
+    assert first.count('<tr id="claim-') == 8 and rest.count('<tr id="claim-') == 8
+    assert "<summary>8 further claims</summary>" in rest
+    assert page.index('<tr id="claim-clock"') < page.index("Configurations that sustain each line")
+    assert "in 16 verdicts A64 code stands for Alpha code" in page
 
 
 def test_cores_that_are_extrapolated_are_marked_and_have_no_interval() -> None:
@@ -272,7 +283,7 @@ def test_claims_are_exported(paper_run: RunSummary) -> None:
     whole = json.loads(STUDY.export([paper_run], "json"))["runs"][0]
     assert [c["verdict"] for c in whole["claims"]] == [c.verdict for c in paper_run.claims]
     tex = STUDY.export([paper_run], "latex")
-    assert "13 SMT configurations sustain lookup at 10 Gb/s & reproduced &" in tex
+    assert "thirteen at 10 Gb/s & holds; A64 code stands for Alpha code & 34 of 35" in tex
     # The labels are printed below both tables, not only in a comment.
     printed = [line for line in tex.splitlines() if line.startswith(r"\par\footnotesize")]
     assert printed == [rf"\par\footnotesize alpha21264-1999: {LABEL}; A64 trace"] * 2

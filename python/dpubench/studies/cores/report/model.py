@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
 
 from dpubench.report.figures import triple
 from dpubench.report.machine import run_info
@@ -13,12 +12,10 @@ from dpubench.report.page import RunInfo
 from dpubench.report.troubles import Advice
 from dpubench.report.words import anchor
 from dpubench.studies.cores import wording
-from dpubench.studies.cores.model import PointSummary, RunSummary
+from dpubench.studies.cores.model import VERDICTS, PointSummary, RunSummary
 from dpubench.studies.cores.plan import BASE
 from dpubench.studies.cores.report.figures import figures_of
 from dpubench.studies.cores.report.page import Case, CountRow, Figure, LineRow, Page, RunPart, SweepPart, Trust
-
-_VERDICTS: Final = ("reproduced", "partly", "not reproduced", "not run")
 
 
 def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None = None) -> Page:
@@ -59,7 +56,7 @@ def _part(run: RunSummary, info: RunInfo, index: int) -> RunPart:
         max((p.unknown_share or 0.0 for p in done), default=0.0),
     )  # fmt: skip
     return RunPart(
-        info, run.labels or [run.label], run.claims, [(v, verdicts[v]) for v in _VERDICTS if verdicts[v]], _kernels(run),
+        info, run.labels or [run.label], run.claims, [(v, verdicts[v]) for v in VERDICTS if verdicts[v]], _kernels(run),
         [(f"{line:g}", wording.line_text(line)) for line in run.lines_gbps], wording.overhead_text(run.line_overhead_bytes), run.models,
         _line_rows(run), _counts(run), sweeps, run.points, trust,
     )  # fmt: skip
