@@ -31,7 +31,9 @@ from benchmarks.instrument import EFFECT, SLOWED
 #: Operators with short loops as kernels, which the place of the code affects most, and some whose work is in a library.
 OPERATORS: Final = ("snappy", "lz77", "sha256", "toeplitz", "crc", "checksum", "md5", "memcpy")
 QUICK_OPERATORS: Final = ("snappy", "toeplitz")
-CYCLES: Final = 12
+#: Three rounds of each layout: one value of the comparison is the median of a layout's rounds.
+CYCLES: Final = 6
+TURNS: Final = 3
 _CALL: Final = "    return run(kernel_, burst);\n"
 _MEMBER: Final = "  Burst* done_ = nullptr;\n"
 _SOURCES: Final = ("meson.build", "meson_options.txt", "native")
@@ -93,7 +95,7 @@ def measure(bench: Bench) -> Iterator[Claim]:
     """Yield the claim, and the part of the scatter that comes from the code's place."""
     operators = [o for o in (QUICK_OPERATORS if bench.quick else OPERATORS) if o in bench.catalog.names]
     layouts = programs.layouts(bench.program)
-    rounds = bench.rounds if bench.quick else max(layouts, statistics.MINIMUM_ROUNDS) + 4
+    rounds = bench.rounds if bench.quick else max(TURNS * layouts, statistics.MINIMUM_ROUNDS)
     slower = slower_build(bench, operators)
     # JSON is YAML.
     (bench.scratch / "layouts.yaml").write_text(json.dumps(plan(bench, operators, rounds)), encoding="utf-8")
