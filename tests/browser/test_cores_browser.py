@@ -131,14 +131,14 @@ def test_downloads_hold_what_is_shown(page: Open, downloads: Path) -> None:
     assert len(rows) == 12
     for row in rows:
         gbps = points[row["point"]].line_gbps
-        assert gbps is not None and float(row["Gb/s"]) == pytest.approx(gbps.value, rel=1e-5) and LABEL in row["labels"]
+        assert gbps is not None and float(row["modelled Gb/s"]) == pytest.approx(gbps.value, rel=1e-5) and LABEL in row["labels"]
     click(driver, figure.find_element(By.CSS_SELECTOR, "[data-figure-format='svg']"))
     drawn = arrived(downloads, ".svg").read_text()
     ET.fromstring(drawn)
     assert LABEL in drawn
     click(driver, driver.find_element(By.CSS_SELECTOR, "[data-table='tex']"))
     tex = arrived(downloads, ".tex").read_text()
-    assert LABEL in tex and "Simulated with dpubench" in tex
+    assert LABEL in tex and "Modelled, not measured: simulated with dpubench" in tex
 
 
 def test_the_table_of_all_points_is_whole(page: Open, downloads: Path) -> None:

@@ -103,7 +103,7 @@ def test_downloads_hold_what_is_shown(page: Open, downloads: Path) -> None:
         click(driver, figure.find_element(By.CSS_SELECTOR, "[data-figure-format='svg']"))
         drawn = arrived(downloads, ".svg").read_text()
         ET.fromstring(drawn)
-        assert LABEL in drawn and "Simulated with dpubench" in drawn
+        assert LABEL in drawn and "Modelled, not measured" in drawn and "with dpubench" in drawn
 
 
 def test_the_table_of_all_points_is_whole(page: Open, downloads: Path) -> None:

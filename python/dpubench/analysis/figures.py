@@ -15,6 +15,10 @@ from dpubench.analysis.export import words
 from dpubench.analysis.model import AnalysedRun, Figure, Interval, Origin, Quantity
 
 SCHEMA: Final = "dpubench.figures/1"
+#: Why a figure has no value where nothing else is known, by its origin: a modelled figure is never said to be measured.
+_NO_VALUE: Final[Mapping[Origin, str]] = {
+    "measured": "not measured", "modelled": "not modelled", "emulated": "not counted", "imported": "not in the imported files"
+}  # fmt: skip
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
@@ -31,7 +35,7 @@ def of_point(
     text = {name: str(value) for name, value in parameters.items()}
     for quantity, value in values:
         interval = None if failure else _interval(value)
-        reason = "" if interval is not None or failure else unavailable or why_none.get(quantity.name, "not measured")
+        reason = "" if interval is not None or failure else unavailable or why_none.get(quantity.name, _NO_VALUE[origin])
         beside = tuple(dict.fromkeys(filter(None, (*labels, notes.get(quantity.name, "") if interval is not None else ""))))
         yield Figure(
             run.study, run.name, point, text, target or run.target, quantity, interval, origin, beside, tuple(sorted(set(warnings))), failure, reason

@@ -88,14 +88,14 @@ def cpu_text(info: RunInfo) -> str:
     return info.cpu + (f" ({', '.join(counts)})" if counts else "")
 
 
-def bibtex(runs: Sequence[AnalysedRun], infos: Sequence[RunInfo], note: str) -> str:
-    """Return one BibTeX entry for each of ``runs``; ``note`` says what was done, such as ``Measured``."""
+def bibtex(runs: Sequence[AnalysedRun], infos: Sequence[RunInfo], notes: Sequence[str]) -> str:
+    """Return one BibTeX entry for each of ``runs``; ``notes`` say what was done, such as ``Measured``."""
 
     def clean(text: str) -> str:
         return "".join("\\" + c if c in "#$%&_{}" else c for c in text if c not in '\\~^"\r\n')
 
     entries = []
-    for run, info in zip(runs, infos, strict=True):
+    for run, info, note in zip(runs, infos, notes, strict=True):
         key = "".join(c for c in run.name if c.isascii() and (c.isalnum() or c in "-"))
         entries.append(
             f"@misc{{dpubench-{key},\n  title        = {{dpubench run {clean(run.name)}: study {clean(run.study)}, plan {clean(run.plan)}, "

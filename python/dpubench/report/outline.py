@@ -14,13 +14,14 @@ _R = TypeVar("_R", bound=AnalysedRun)
 
 
 def outline(
-    runs: Sequence[AnalysedRun], infos: Sequence[RunInfo], advice: Advice, *, note: str = "Measured", warnings: Sequence[WarningGroup] | None = None,
+    runs: Sequence[AnalysedRun], infos: Sequence[RunInfo], advice: Advice, *, note: str | Sequence[str] = "Measured",
+    warnings: Sequence[WarningGroup] | None = None,
     failures: Sequence[Trouble] | None = None, unavailable: Sequence[Trouble] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """Return the fields of :class:`dpubench.report.page.Page` besides ``measured`` and ``data``; ``infos`` tells the names of ``runs`` on the page.
 
-    ``note``: what was done, with the date behind it, in the citation. ``warnings`` and ``failures`` are by default those that the runs themselves
-    have, without those of their points.
+    ``note``: what was done, with the date behind it, in the citation; one for all runs or one each. ``warnings`` and ``failures`` are by default
+    those that the runs themselves have, without those of their points.
     """
     named = [(run, info.name) for run, info in zip(runs, infos, strict=True)]
     failed = failures if failures is not None else [
@@ -30,7 +31,7 @@ def outline(
         "title": f"dpubench {runs[0].study}: {', '.join(info.name for info in infos)}", "all_runs": list(infos),
         "warnings": warning_groups(((name, w) for run, name in named for w in run.warnings), advice) if warnings is None else list(warnings),
         "failures": list(failed[:LISTED]), "failures_more": max(0, len(failed) - LISTED), "unavailable": list(unavailable),
-        "bibtex": bibtex(runs, infos, note),
+        "bibtex": bibtex(runs, infos, [note] * len(runs) if isinstance(note, str) else note),
     }  # fmt: skip
 
 

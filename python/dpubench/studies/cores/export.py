@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dpubench.analysis import formats
-from dpubench.analysis.digits import significant
 from dpubench.analysis.export import Export, words
 from dpubench.analysis.formats import spread
 from dpubench.studies.cores import wording
@@ -52,12 +51,12 @@ def record(point: PointSummary, _run: RunSummary) -> dict[str, Any]:
 def to_latex(runs: Sequence[RunSummary]) -> str:
     """Return two tables for LaTeX's package booktabs: the rates that each point sustains, and the claims."""
     lines = [formats.latex_comment(f"dpubench, study cores: {'; '.join(run.label for run in runs)}")]
-    head = ["kernel", "frame", "model", "organisation", "MHz", "variant", "messages/s", "Gb/s"]
+    head = ["kernel", "frame", "model", "organisation", "MHz", "variant", *map(wording.modelled, ("messages/s", "Gb/s"))]
     points = [point for run in runs for point in run.points if point.messages_per_s is not None]
     lines += [*common.tabular("llllrlrr", head, [_latex_row(point) for point in points]), *common.labels(points)]
     claims = [(claim.text, wording.verdict_of_claim(claim), claim.measured) for run in runs for claim in run.claims]
     if claims:
-        lines += ["", *common.tabular("p{0.35\\textwidth}lp{0.45\\textwidth}", ["claim", "verdict", "here"], claims), *common.labels(points)]
+        lines += ["", *common.tabular("p{0.35\\textwidth}lp{0.45\\textwidth}", ["claim", "verdict", "modelled here"], claims), *common.labels(points)]
     return "\n".join(lines) + "\n"
 
 
@@ -66,7 +65,7 @@ def _latex_row(point: PointSummary) -> tuple[str, ...]:
     organisation = wording.organisation_text(point)
     return (
         point.kernel, wording.frame_text(point), point.model, organisation, f"{point.clock_mhz:g}", point.variant,
-        significant(point.messages_per_s.value), significant(point.line_gbps.value, 3),
+        wording.interval_text(point.messages_per_s), wording.interval_text(point.line_gbps, 3),
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
     return [*head, *(table(_HEADER, rows, [False, False, False, False, True, True]).splitlines() if rows else []), *tail]
 
 
-_HEADER: Final = ("kernel", "frame", "model", "organisation", "MHz", "Gb/s sustained")
+_HEADER: Final = ("kernel", "frame", "model", "organisation", "MHz", wording.modelled("Gb/s sustained"))
 
 
 def _row(point: PointSummary) -> tuple[str, ...]:

@@ -62,9 +62,7 @@ def points_table(run: RunSummary) -> str:
         "organisation",
         "MHz",
         "variant",
-        "messages/s",
-        "Gb/s",
-        "IPC",
+        *map(wording.modelled, ("messages/s", "Gb/s", "IPC")),
         *map(wording.line_text, run.lines_gbps),
         "unknown",
     ]

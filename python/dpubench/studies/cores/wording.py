@@ -41,6 +41,11 @@ def kernel_text(point: PointSummary) -> str:
     return ", ".join(words)
 
 
+def modelled(quantity: str) -> str:
+    """Return the heading of a column of ``quantity``. No figure of this study was measured, and its tables are read without their page."""
+    return f"modelled {quantity}"
+
+
 def interval_text(interval: Interval, digits: int = 4) -> str:
     """Return a value with its interval, such as ``3.14 [3.1, 3.2]``; for a whole simulation only the value."""
     value = significant(interval.value, digits)

@@ -64,13 +64,13 @@ def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
 def to_latex(runs: Sequence[RunSummary]) -> str:
     """Return two tables for LaTeX's package booktabs: the characteristics, and the coverage."""
     lines = [formats.latex_comment(f"dpubench, study coverage: {'; '.join(run.label for run in runs)}")]
-    head = ["", "name", "IPC", "iTLB", "dTLB", "L1D", "integer", "branches", "loads and stores", "instructions"]
+    head = ["", "", "name", "IPC", "iTLB", "dTLB", "L1D", "integer", "branches", "loads and stores", "instructions"]
     points = [p for run in runs for p in run.points if p.there]
     rows = [
-        (p.kind, p.name, *(wording.value_text(name, value) for name, value in wording.ordered(p.characteristics)), f"{p.instructions:,}")
-        for p in points
+        (wording.origin_word(run), p.kind, p.name, *(wording.characteristic_text(p, name) for name in CHARACTERISTICS), f"{p.instructions:,}")
+        for run in runs for p in run.points if p.there
     ]  # fmt: skip
-    lines += [*common.tabular("llrrrrrrrr", head, rows), *common.labels(points)]
+    lines += [*common.tabular("lllrrrrrrrr", head, rows), *common.labels(points)]
     covered = [
         (c.point.partition("/")[2], str(c.phases), wording.share_text(c.share), wording.distance_text(c.median_distance), wording.reason_text(c))
         for run in runs if run.space is not None for c in run.space.covered

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dpubench.analysis.tables import count, table
 from dpubench.run.console import SUMMARY_LINES, failure_lines, tail_lines
+from dpubench.simulation.characteristics import CHARACTERISTICS
 from dpubench.studies.coverage import text, wording
 from dpubench.studies.coverage.model import RunSummary
 from dpubench.studies.modelled.models import labels_of_some
@@ -26,10 +27,14 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
     tail = tail_lines(path, report, len(run.left_out))
     room = max(SUMMARY_LINES - len(head) - len(tail) - 1, 3)
     rows = [
-        (p.kind, p.name, *(wording.value_text(name, value) for name, value in wording.ordered(p.characteristics)))
+        (p.kind, p.name, *(wording.characteristic_text(p, name) for name in CHARACTERISTICS))
         for p in sorted((p for p in run.points if p.there), key=lambda p: p.kind == "operator")
     ]
     if len(rows) > room:
         rows = [*rows[: room - 1], ("", f"... and {len(rows) - room + 1} more", *("" for _ in rows[0][2:]))]
-    shown = table(["", "name", *text.SHORT.values()], rows, [False, False, *(True for _ in text.SHORT)]).splitlines() if rows else []
+    shown = (
+        table([wording.origin_word(run), "name", *text.SHORT.values()], rows, [False, False, *(True for _ in text.SHORT)]).splitlines()
+        if rows
+        else []
+    )
     return [*head, *shown, *tail]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dpubench.analysis import tables
-from dpubench.analysis.digits import percent, significant
+from dpubench.analysis.digits import percent
 from dpubench.analysis.tables import count, table
 from dpubench.simulation.characteristics import CHARACTERISTICS, WORDS
 from dpubench.studies.coverage import wording
@@ -35,7 +35,7 @@ def _shown(run: RunSummary) -> list[str]:
         *([f"warning: {thin}"] if run.space is not None and run.space.covered and (thin := wording.thin_text(run.space)) else []),
     ]
     if run.points:
-        lines += ["", points_table(run), "", *_notes(run)]
+        lines += ["", f"Characteristics, {wording.origin_word(run)}", points_table(run), "", *_notes(run)]
     if run.space is not None:
         lines += _space(run, run.space)
     return [
@@ -83,9 +83,7 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
     failed = [f"{i.name or i.id}: {i.failure}" for i in point.inputs if i.failure]
     if not point.there:
         return (*head, *("-" for _ in CHARACTERISTICS), "-", "-", "; ".join([point.failure, *labels]))
-    values = [wording.value_text(name, value) for name, value in wording.ordered(point.characteristics)]
-    if point.ipc is not None and math.isfinite(point.ipc.low):
-        values[0] += f" [{significant(point.ipc.low, 3)}, {significant(point.ipc.high, 3)}]"
+    values = [wording.characteristic_text(point, name) for name in CHARACTERISTICS]
     unknown = "-" if point.unknown_share is None else wording.value_text("unknown", point.unknown_share)
     return (*head, *values, f"{point.instructions:,}", unknown, "; ".join([*failed, *labels]))
 

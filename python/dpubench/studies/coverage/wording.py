@@ -31,6 +31,19 @@ def value_text(name: str, value: float | None) -> str:
     return "0 %" if value == 0 else f"{significant(100 * value, 3)} %"
 
 
+def characteristic_text(point: PointSummary, name: str) -> str:
+    """Return a characteristic of ``point`` as text, with its 95 % interval where one is known: ``1.42 [1.4, 1.44]``."""
+    text = value_text(name, point.characteristics.get(name))
+    if name != "ipc" or point.ipc is None or not math.isfinite(point.ipc.low):
+        return text
+    return f"{text} [{significant(point.ipc.low, 3)}, {significant(point.ipc.high, 3)}]"
+
+
+def origin_word(run: RunSummary) -> str:
+    """Return whether the figures of ``run`` are modelled or measured, for headings."""
+    return "modelled" if run.models else "measured"
+
+
 def share_text(share: Interval | None) -> str:
     """Return a share as text, such as ``63 % [51, 74]``; without an interval only the value."""
     if share is None or not math.isfinite(share.value):

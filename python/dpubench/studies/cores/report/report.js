@@ -1,7 +1,7 @@
 // The page of study cores: one kind of figure (series over an axis, lines across), drawn from data that Python made; tables and downloads.
 dpubench.part("cores", ({ root, $, $$, data }) => {
   const { h, num, span, plural, media, LIGHT, theme, DASHES, SYMBOLS, plain, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex } = dpubench;
-  const simulated = `Simulated with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
+  const simulated = `Modelled, not measured: simulated with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
   const figureOf = (box) => data.runs[Number(box.dataset.run)].figures.find((f) => f.id === box.dataset.figure);
 
   // ------------------------------------------------------------------ a figure
@@ -60,7 +60,7 @@ dpubench.part("cores", ({ root, $, $$, data }) => {
       yaxis: { ...axis, type: f.logY ? "log" : "linear", range: f.logY ? [Math.log10(low), Math.log10(high)] : [low, high], ...(yt ? { tickvals: yt, ticktext: yt.map(tickText) } : { nticks: 7 }), showline: false, title: { text: plain(f.y), standoff: 4 } },
     };
   }
-  const shownRows = (f) => ({ columns: ["series", f.x, f.y, "95 % interval"], rows: f.series.flatMap((s) => [...s.points, ...s.apart].map(([x, y, low, high]) => [s.name, num(x), num(y), low === null ? "none" : span(y, low, high).range])) });
+  const shownRows = (f) => ({ columns: ["series", f.x, `modelled ${f.y}`, "95 % interval"], rows: f.series.flatMap((s) => [...s.points, ...s.apart].map(([x, y, low, high]) => [s.name, num(x), num(y), low === null ? "none" : span(y, low, high).range])) });
   function draw(box) {
     const f = figureOf(box), canvas = $(".canvas", box), numbers = $("details.numbers", box);
     if (numbers.childElementCount === 1) numbers.append(modelled.table(shownRows(f)));
@@ -78,10 +78,12 @@ dpubench.part("cores", ({ root, $, $$, data }) => {
   }
   function saveNumbers(f) {
     const rows = f.series.flatMap((s) => [...s.points, ...s.apart].map(([x, y, low, high, id]) => [s.name, x, y, low, high, id, f.labels.join("; ")]));
-    save(`${fileName(f)}.csv`, csv(["series", f.x, f.y, "low95", "high95", "point", "labels"], rows), "text/csv");
+    save(`${fileName(f)}.csv`, csv(["series", f.x, `modelled ${f.y}`, "low95", "high95", "point", "labels"], rows), "text/csv");
   }
 
   // ------------------------------------------------------------------ tables
+  const range = (triple) => (triple[0] === null ? "–" : triple[1] === null ? "none" : span(...triple).range);
+  const valued = (triple) => (triple[1] === null ? num(triple[0]) : `${span(...triple).value} [${span(...triple).range}]`);
   const COLUMNS = ["kernel", "what", "frame", "model", "organisation", "mhz", "variant", "messages_per_s", "messages_per_s_low95", "messages_per_s_high95", "line_gbps", "line_gbps_low95", "line_gbps_high95", "cycles_per_message", "ipc", "instructions_per_message", "mispredicted", "instruction_cache_miss_ratio", "data_cache_miss_ratio"];
   function everything(run) {
     const columns = [...COLUMNS, ...run.lines.flatMap((l) => [`${l} sustained`, `${l} cores`]), "why_empty", "labels", "id"];
@@ -90,8 +92,8 @@ dpubench.part("cores", ({ root, $, $$, data }) => {
   }
   function pointTable(run) {
     const percent = (v) => (v === null ? "–" : `${num(100 * v)} %`);
-    const shown = { columns: ["kernel", "frame", "model", "organisation", "MHz", "variant", "messages/s", "95 % interval", "Gb/s", "IPC", "data cache misses", ...run.lines, "note"],
-      rows: run.points.map((p) => [p.kernel, p.frame, p.model, p.organisation, String(p.mhz), p.variant, num(p.rate[0]), p.rate[1] === null ? "none" : span(...p.rate).range, num(p.gbps[0]), num(p.ipc), percent(p.misses[1]), ...run.lines.map((_, i) => p.lines[i]?.[1] ?? "–"), [p.why, ...p.labels].filter(Boolean).join("; ")]) };
+    const shown = { columns: ["kernel", "frame", "model", "organisation", "MHz", "variant", "modelled messages/s", "95 % interval", "modelled Gb/s", "95 % interval", "modelled IPC", "modelled data cache misses", ...run.lines, "note"],
+      rows: run.points.map((p) => [p.kernel, p.frame, p.model, p.organisation, String(p.mhz), p.variant, num(p.rate[0]), range(p.rate), num(p.gbps[0]), range(p.gbps), num(p.ipc), percent(p.misses[1]), ...run.lines.map((_, i) => p.lines[i]?.[1] ?? "–"), [p.why, ...p.labels].filter(Boolean).join("; ")]) };
     const all = everything(run);
     return [h("div", { class: "points-tools downloads" }, plural(run.points.length, "point"), h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-cores-${run.name}.csv`, csv(all.columns, all.rows), "text/csv") }, "CSV of everything")), modelled.table(shown).firstChild];
   }
@@ -99,8 +101,8 @@ dpubench.part("cores", ({ root, $, $$, data }) => {
   function saveLines(index, format) {
     const run = data.runs[index], { columns, rows } = everything(run);
     if (format === "csv") return save("dpubench-cores.csv", csv(columns, rows), "text/csv");
-    const body = run.points.filter((p) => p.gbps[0] !== null).map((p) => [p.kernel, p.frame, p.model, p.organisation, String(p.mhz), num(p.gbps[0]), ...run.lines.map((_, i) => p.lines[i]?.[1] ?? "")]);
-    save("dpubench-cores.tex", latex(`lllllr${"r".repeat(run.lines.length)}`, ["kernel", "frame", "model", "organisation", "MHz", "Gb/s", ...run.lines], body, `Lines sustained, and processors that each line needs; ${[...new Set(run.points.flatMap((p) => p.labels))].join("; ")}. Simulated with dpubench, ${run.name}.`), "application/x-tex");
+    const body = run.points.filter((p) => p.gbps[0] !== null).map((p) => [p.kernel, p.frame, p.model, p.organisation, String(p.mhz), valued(p.gbps), ...run.lines.map((_, i) => p.lines[i]?.[1] ?? "")]);
+    save("dpubench-cores.tex", latex(`lllllr${"r".repeat(run.lines.length)}`, ["kernel", "frame", "model", "organisation", "MHz", "modelled Gb/s", ...run.lines], body, `Lines sustained, and processors that each line needs, 95 % intervals in brackets; ${[...new Set(run.points.flatMap((p) => p.labels))].join("; ")}. Modelled, not measured: simulated with dpubench, ${run.name}.`), "application/x-tex");
   }
 
   // ------------------------------------------------------------------ events

@@ -32,6 +32,7 @@ _FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "capitalized": shared.capitalized,
     "distance": lambda value: wording.distance_text(value).replace("-", "–"),
     "characteristic": lambda value, name: wording.value_text(name, value),
+    "characteristic_of": wording.characteristic_text,
     "share_words": wording.share_text,
     "told": wording.told,
     "outside_words": wording.outside_text,

@@ -29,7 +29,7 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
     infos = [run_info(run, run.name) for run in runs]
     parts = [_part(run, info) for run, info in zip(runs, infos, strict=True)]
     return Page(
-        **outline(runs, infos, advice, note=_NOTE if all(run.models for run in runs) else "Measured"),
+        **outline(runs, infos, advice, note=[_NOTE if run.models else "Measured" for run in runs]),
         measured=_headline(runs),
         parts=parts,
         labels=[label for label in runs[0].labels if all(label in run.labels for run in runs)] or [label for label in (runs[0].label,) if label],
@@ -37,7 +37,6 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
         least_inputs=LEAST_INPUTS,
         data={
             "study": runs[0].study,
-            "modelled": all(run.models for run in runs),
             "runs": [_run_data(part, run) for part, run in zip(parts, runs, strict=True)],
         },
     )
@@ -95,7 +94,8 @@ def _run_data(part: RunPart, run: RunSummary) -> dict[str, object]:
     ]
     space = run.space
     return {
-        "name": run.name, "labels": part.labels, "characteristics": [[name, WORDS[name], wording.OF[name]] for name in CHARACTERISTICS],
+        "name": run.name, "modelled": bool(run.models), "labels": part.labels,
+        "characteristics": [[name, WORDS[name], wording.OF[name]] for name in CHARACTERISTICS],
         "largest": [number(v) for v in largest], "points": [_point(p) for p in run.points],
         "composed": [
             {

@@ -1,7 +1,8 @@
 // The page of study coverage: radar charts, principal components, tables and downloads, from data that Python made.
 dpubench.part("coverage", ({ root, $, $$, data }) => {
   const { h, num, span, plural, media, LIGHT, theme, plain, blank, library, CONFIG, save, saveSvg, failing, csv, latex } = dpubench;
-  const simulated = `${data.modelled ? "Simulated" : "Measured"} with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
+  const origin = (run) => (run.modelled ? "modelled" : "measured");
+  const simulated = (run) => `${run.modelled ? "Modelled, not measured: simulated" : "Measured"} with dpubench ${data.study}, ${run.name}.`;
   const runOf = (box) => data.runs[Number(box.dataset.run)];
   const there = (run) => run.points.filter((p) => p.values.some((v) => v !== null));
   const NAMES = { ipc: "IPC", itlb_miss_ratio: "iTLB", dtlb_miss_ratio: "dTLB", l1d_miss_ratio: "L1D", integer_share: "integer", branch_share: "branches", load_store_share: "load/store" };
@@ -49,9 +50,9 @@ dpubench.part("coverage", ({ root, $, $$, data }) => {
     const run = runOf(box), all = charts(box, LIGHT), columns = Math.min(5, all.length), width = Math.max(columns * WIDE, 600), height = 46 + Math.ceil(all.length / columns) * (HIGH + 8) + 34;
     const sheet = s("svg", { xmlns: SVG, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "Helvetica, Arial, sans-serif" }, s("rect", { width, height, fill: LIGHT.paper }));
     const line = (x, y, size, text, weight) => s("text", { x, y, "font-size": size, fill: LIGHT.ink, "font-weight": weight }, text);
-    sheet.append(line(10, 20, 14, box.dataset.figure === "radars" ? "Characteristics of each operator" : "Whole applications (solid) and compositions of operators (dashed)", 600), line(10, 37, 10, `${run.labels.join("; ")}. iTLB, dTLB, L1D: misses of accesses. Each spoke from 0 to the run's largest value.`, 400));
+    sheet.append(line(10, 20, 14, box.dataset.figure === "radars" ? `Characteristics of each operator, ${origin(run)}` : `Whole applications (solid) and compositions of operators (dashed), ${origin(run)}`, 600), line(10, 37, 10, `${run.labels.join("; ")}. iTLB, dTLB, L1D: misses of accesses. Each spoke from 0 to the run's largest value.`, 400));
     all.forEach(([title, layers], i) => { const group = radar(run, title, layers, LIGHT); group.setAttribute("transform", `translate(${(i % columns) * WIDE},${46 + Math.floor(i / columns) * (HIGH + 8)})`); sheet.append(group); });
-    sheet.append(line(10, height - 26, 9, `Largest values: ${run.characteristics.map(([key, words], i) => `${words} ${shown(key, run.largest[i])}`).join(", ")}.`, 400), line(10, height - 12, 9, simulated, 400));
+    sheet.append(line(10, height - 26, 9, `Largest values: ${run.characteristics.map(([key, words], i) => `${words} ${shown(key, run.largest[i])}`).join(", ")}.`, 400), line(10, height - 12, 9, simulated(run), 400));
     return [new XMLSerializer().serializeToString(sheet), width, height];
   }
 
@@ -94,7 +95,7 @@ dpubench.part("coverage", ({ root, $, $$, data }) => {
     };
     const ranges = { x: spread(0), y: spread(1) }, room = { w: width - margin.l - margin.r, h: height - margin.t - margin.b };
     const annotations = names(run, th, ranges, room, size);
-    if (paper) modelled.around(annotations, margin, th, "Operators, whole programs and their phases on the first two components", run.labels, ["Circles: operators; diamonds: whole programs; dots: their phases.", simulated]);
+    if (paper) modelled.around(annotations, margin, th, "Operators, whole programs and their phases on the first two components", run.labels, ["Circles: operators; diamonds: whole programs; dots: their phases.", simulated(run)]);
     const title = (i) => `component ${i + 1} (${num(100 * run.components[i][0])} % of the variance)`;
     const outside = Object.values(run.phases).flat().filter((r) => r[0] < ranges.x[0] || r[0] > ranges.x[1] || r[1] < ranges.y[0] || r[1] > ranges.y[1]).length;
     return { outside, layout: { ...layout, width, height, margin, annotations, xaxis: { ...axis, range: ranges.x, nticks: 8, title: { text: title(0), standoff: 6 } }, yaxis: { ...axis, range: ranges.y, nticks: 8, showline: true, title: { text: title(1), standoff: 4 } } } };
@@ -131,9 +132,13 @@ dpubench.part("coverage", ({ root, $, $$, data }) => {
   function everything(run) {
     return { columns: ["id", "kind", "name", "what", "origin", ...run.characteristics.map(([key]) => key), "ipc_low95", "ipc_high95", "instructions", "unknown_share", "why_empty", "labels"], rows: run.points.map((p) => [p.id, p.kind, p.name, p.told, p.origin, ...p.values, p.ipc[1], p.ipc[2], p.instructions, p.unknown, p.why, p.labels.join("; ")]) };
   }
+  /** A characteristic as text, with its interval where it has one. */
+  function cell(run, p, i) {
+    const [key] = run.characteristics[i];
+    return key === "ipc" && p.ipc[1] !== null ? `${span(...p.ipc).value} [${span(...p.ipc).range}]` : p.values[i] === null ? "–" : shown(key, p.values[i]);
+  }
   function pointTable(run) {
-    const cell = (p, i) => { const [key] = run.characteristics[i]; return key === "ipc" && p.ipc[1] !== null ? `${span(...p.ipc).value} [${span(...p.ipc).range}]` : p.values[i] === null ? "–" : shown(key, p.values[i]); };
-    const rows = { columns: ["", "name", "what", ...run.characteristics.map(([, words]) => words), "instructions", "note"], rows: run.points.map((p) => [p.kind, p.name, p.told, ...run.characteristics.map((_, i) => cell(p, i)), p.instructions.toLocaleString("en-US"), [p.origin, p.why].filter(Boolean).join("; ")]) };
+    const rows = { columns: [origin(run), "name", "what", ...run.characteristics.map(([, words]) => words), "instructions", "note"], rows: run.points.map((p) => [p.kind, p.name, p.told, ...run.characteristics.map((_, i) => cell(run, p, i)), p.instructions.toLocaleString("en-US"), [p.origin, p.why].filter(Boolean).join("; ")]) };
     const all = everything(run);
     return [h("div", { class: "points-tools downloads" }, plural(run.points.length, "point"), h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-coverage-${run.name}.csv`, csv(all.columns, all.rows), "text/csv") }, "CSV of everything")), modelled.table(rows).firstChild];
   }
@@ -141,8 +146,8 @@ dpubench.part("coverage", ({ root, $, $$, data }) => {
   function saveTable(run, format) {
     const { columns, rows } = everything(run);
     if (format === "csv") return save(`dpubench-coverage-${run.name}.csv`, csv(columns, rows), "text/csv");
-    const body = there(run).map((p) => [p.kind, p.name, ...run.characteristics.map(([key], i) => shown(key, p.values[i])), String(p.instructions)]);
-    save(`dpubench-coverage-${run.name}.tex`, latex(`ll${"r".repeat(run.characteristics.length + 1)}`, ["", "name", ...run.characteristics.map(([, words]) => words), "instructions"], body, `Characteristics of operators and whole programs; ${run.labels.join("; ")}. ${simulated}`), "application/x-tex");
+    const body = there(run).map((p) => [p.kind, p.name, ...run.characteristics.map((_, i) => cell(run, p, i)), String(p.instructions)]);
+    save(`dpubench-coverage-${run.name}.tex`, latex(`ll${"r".repeat(run.characteristics.length + 1)}`, ["", "name", ...run.characteristics.map(([, words]) => words), "instructions"], body, `Characteristics of operators and whole programs, ${origin(run)}, 95 % intervals in brackets; ${run.labels.join("; ")}. ${simulated(run)}`), "application/x-tex");
   }
 
   // ------------------------------------------------------------------ events

@@ -1,7 +1,7 @@
 // The page of study headroom: the rate over the delay, with its edge; the share of CPU over the packet size.
 dpubench.part("headroom", ({ $, $$, data }) => {
   const { h, num, span, media, LIGHT, theme, DASHES, SYMBOLS, plain, blank, library, CONFIG, save, saveSvg, failing, csv, choice, onAppearance } = dpubench;
-  const told = `Measured with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
+  const told = (run) => `${run.imported ? "Imported into" : "Measured with"} dpubench ${data.study}, ${run.name}.`;
   const runOf = (box) => data.runs[Number(box.dataset.run)];
   const kinds = { delay: { of: (run) => run.curves, name: (one) => one.title }, share: { of: (run) => run.shares, name: (one) => `rate ${one.rate}` } };
   const groups = (box) => kinds[box.dataset.figure].of(runOf(box));
@@ -36,7 +36,7 @@ dpubench.part("headroom", ({ $, $$, data }) => {
   };
   function drawing(box, width, height, paper) {
     const th = paper ? LIGHT : theme(), run = runOf(box), { axis, layout } = blank(th, paper ? 12 : 11, paper), figure = FIGURES[box.dataset.figure](run, chosen(box), th);
-    const notes = [`${nameOf(box)}${run.label ? `; ${run.label}` : ""}`, told].map((text, i) => ({ xref: "paper", yref: "paper", x: 0, xanchor: "left", y: i ? -0.3 : 1.12, showarrow: false, text: plain(text), font: { size: i ? 9 : 13, color: i ? th.soft : th.ink } }));
+    const notes = [`${nameOf(box)}${run.label ? `; ${run.label}` : ""}`, told(run)].map((text, i) => ({ xref: "paper", yref: "paper", x: 0, xanchor: "left", y: i ? -0.3 : 1.12, showarrow: false, text: plain(text), font: { size: i ? 9 : 13, color: i ? th.soft : th.ink } }));
     return {
       data: figure.traces,
       layout: { ...layout, width, height, showlegend: figure.traces.length > 1, legend: { orientation: "h", y: -0.16, font: { color: th.ink } }, margin: { l: 60, r: 16, t: paper ? 56 : 12, b: paper ? 110 : 70 }, shapes: figure.shapes, annotations: paper ? notes : [], xaxis: { ...axis, ...figure.x }, yaxis: { ...axis, ...figure.y } },

@@ -51,7 +51,7 @@ def build(runs: list[RunSummary], baseline: str | None = None) -> Page:
     infos = [run_info(run, run.name) for run in runs]
     unavailable = [Trouble(run.name, p.id, p.unavailable) for run in runs for p in run.points if p.unavailable]
     return Page(
-        **outline(runs, infos, warnings.advice, note=runs[0].origin.capitalize(), unavailable=unavailable),
+        **outline(runs, infos, warnings.advice, note=[run.origin.capitalize() for run in runs], unavailable=unavailable),
         measured=_question(runs[0].study),
         parts=[RunPart(info, text.counts(run), run, text.tables_of(run), _better(run)) for run, info in zip(runs, infos, strict=True)],
         data={"study": runs[0].study, "charts": [_charts(run) for run in runs]},

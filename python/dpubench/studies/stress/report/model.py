@@ -32,7 +32,13 @@ def build(runs: Sequence[RunSummary], baseline: str | None = None) -> Page:
     imported = all(run.origin == "imported" for run in runs)
     several = len(runs) > 1 and not found.refused
     return Page(
-        **outline(runs, infos, warnings.advice, note="Imported" if imported else "Measured", unavailable=_unavailable(runs)),
+        **outline(
+            runs,
+            infos,
+            warnings.advice,
+            note=["Imported" if run.origin == "imported" else "Measured" for run in runs],
+            unavailable=_unavailable(runs),
+        ),
         measured="Which kinds of operations are profitable on a device, by stress-ng",
         parts=[RunPart(info, measured.counts(run), text.stress_ng(run), run) for run, info in zip(runs, infos, strict=True)],
         refused=found.refused,
