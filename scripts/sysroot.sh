@@ -73,12 +73,18 @@ apt-get install -qq --yes --download-only $available >"$work/install.log" 2>&1 |
 echo "sysroot: unpacking $(find "$work/cache/archives" -name '*.deb' | wc -l) packages"
 for package in "$work"/cache/archives/*.deb; do
     dpkg-deb --fsys-tarfile "$package" | tar -x --no-same-owner -C "$root"
+    # Whose each library is: for the notices in bundles (python/dpubench/bundles/notices.py).
+    # shellcheck disable=SC2016  # dpkg-deb expands what stands in single quotes
+    whose=$(dpkg-deb --show --showformat '${Package} ${source:Package} ${source:Version}' "$package")
+    dpkg-deb --fsys-tarfile "$package" | tar -t | sed -n "s|^\\.\\(/.*[^/]\\)\$|$whose \\1|p" >>"$work/packages"
 done
 # Keep only files to compile, link or load. Under an emulator the sysroot's files replace the system's, and an /etc or /tmp in the
 # sysroot would hide the real one.
 find "$root" -mindepth 1 -maxdepth 1 ! -name usr ! -name lib -exec rm -rf {} +
 find "$root/usr" -mindepth 1 -maxdepth 1 ! -name include ! -name lib ! -name share -exec rm -rf {} +
-find "$root/usr/share" -mindepth 1 -maxdepth 1 ! -name pkgconfig ! -name cmake -exec rm -rf {} +
+find "$root/usr/share" -mindepth 1 -maxdepth 1 ! -name pkgconfig ! -name cmake ! -name doc -exec rm -rf {} +
+find "$root/usr/share/doc" -type f ! -name copyright -delete
+grep -E ' /((usr/)?lib|usr/include/(CLI/CLI|nlohmann/json)[.]hpp)' "$work/packages" >"$root/.packages" || true
 # Absolute links are meant to point below the sysroot: make them relative.
 find "$root" -type l -lname '/*' | while read -r link; do
     ln -sfn "$(realpath -ms --relative-to="$(dirname "$link")" "$root$(readlink "$link")")" "$link"

@@ -29,7 +29,7 @@ LAYOUTS = "layouts"
 def directory() -> Path:
     """Return the folder of the native programs.
 
-    It is ``$DPUBENCH_PROGRAMS``, else ``build/`` of this package's repository, else ``libexec`` of the prefix.
+    It is ``$DPUBENCH_PROGRAMS``, else ``build/`` of this package's repository, else ``native`` in the package, where a wheel has them.
     """
     if named := os.environ.get("DPUBENCH_PROGRAMS"):
         return Path(named)
@@ -37,7 +37,7 @@ def directory() -> Path:
     if (sources / "native").is_dir():
         build = sources / "build"
         return next((d for d in (build, build / "native") if (d / OPERATORS).is_file()), build)
-    return Path(sys.prefix) / "libexec" / "dpubench"
+    return Path(__file__).with_name("native")
 
 
 def repository() -> Path:

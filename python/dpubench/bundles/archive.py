@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +29,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import InterpSegment
 
 from dpubench import __version__, programs
+from dpubench.bundles import notices
 from dpubench.errors import EnvironmentFault, UserError
 
 ARCHITECTURES: Final = ("aarch64", "x86_64")
@@ -47,6 +48,8 @@ _DRIVER_FOLDER: Final = re.compile(rb"/[!-~]*dpdk[!-~]*pmds[!-~]*(?=\0)")
 #: Folders called `bpf` in the text of libxdp: the folder of its programs for the kernel (BPF_OBJECT_PATH), and one of the kernel's file system.
 _XDP_FOLDERS: Final = re.compile(rb"/[!-~]+/bpf(?=\0)")
 
+#: The file that names every other file of a bundle with its SHA-256.
+MANIFEST: Final = "manifest.json"
 #: Scripts that start a program of the bundle.
 _SCRIPTS: Final = {"run": programs.OPERATORS, "agent": programs.AGENT, "server": programs.SERVER, "traffic": programs.TRAFFIC}
 #: Folders of modules, beside the programs.
@@ -86,13 +89,15 @@ def host_architecture() -> str:
 
 
 def build(architecture: str) -> Path:
-    """Compile the programs for ``architecture`` and return the build folder.
+    """Compile the programs for ``architecture`` and return the build folder; an installed wheel has those of its own architecture.
 
     Raises:
         UserError: there are no sources.
         EnvironmentFault: compiling failed.
     """
     repository = programs.repository()
+    if architecture == host_architecture() and (programs.directory() / MANIFEST).is_file():
+        return programs.directory()
     if not (repository / "scripts" / "cross.sh").is_file():
         raise UserError("there are no sources to compile the bundle from: run this from a clone of the repository, or give a build with --build")
     folder = repository / f"build-bundle-{architecture}"
@@ -117,20 +122,57 @@ def _run(words: Sequence[str], folder: Path) -> int:
 def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     """Write the programs of a build, with all that they need, to ``output`` (tar, gzip).
 
-    Libraries come from this system, or for another architecture from the sysroot beside the build.
+    Libraries come from this system, or for another architecture from the sysroot beside the build. The programs of an installed wheel are a bundle
+    already.
 
     Raises:
         UserError: there is no such build, a library is missing, or a file is of another architecture.
     """
     if not os.access(output.absolute().parent, os.W_OK):
         raise EnvironmentFault(f"{output}: cannot be written: check the folder's permissions")
+    native = programs.operators_program(build_folder).parent
+    contents = _installed(native, architecture) if (native / MANIFEST).is_file() else collected(build_folder, architecture)
+    data = _archive(folder_name(architecture), contents)
+    temporary = output.with_name(output.name + f".{os.getpid()}")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(output)
+    except OSError as error:
+        raise EnvironmentFault(f"{output}: cannot be written: {error.strerror}") from None
+    finally:  # also after Ctrl-C; after the rename there is nothing to remove
+        temporary.unlink(missing_ok=True)
+    return Bundle(output, architecture, hashlib.sha256(data).hexdigest(), json.loads(contents[MANIFEST])["files"])
+
+
+def _installed(native: Path, architecture: str) -> dict[str, bytes]:
+    """Return the files of the bundle in ``native``. @raises UserError when it is of another architecture or was changed"""
+    manifest = json.loads((native / MANIFEST).read_bytes())
+    if manifest["architecture"] != architecture:
+        raise UserError(f"{native}: the installed programs are not for {architecture}, but for {manifest['architecture']}")
+    contents = {MANIFEST: (native / MANIFEST).read_bytes()}
+    for name, digest in manifest["files"].items():
+        try:
+            contents[name] = (native / name).read_bytes()
+        except OSError as error:
+            raise UserError(f"{native / name}: {error.strerror}: install dpubench again") from None
+        if hashlib.sha256(contents[name]).hexdigest() != digest:
+            raise UserError(f"{native / name}: was changed after the installation: install dpubench again")
+    return contents
+
+
+def collected(build_folder: Path, architecture: str, more: Sequence[str] = ()) -> dict[str, bytes]:
+    """Return the files of a bundle of a build, by their path in it: programs (``more`` beside the usual ones), libraries, notices, manifest.
+
+    Raises:
+        UserError: there is no such build, a library is missing, or a file is of another architecture.
+    """
     program = programs.operators_program(build_folder)
     native = program.parent
     root = Path("/") if architecture == host_architecture() else build_folder.absolute().parent / f"build-sysroot-{architecture}"
     modules = [file for folder in _MODULES for file in sorted((native / folder).glob("*"))]
     # A build without DPDK lacks the programs of the end-to-end study; older builds have fewer programs.
     names = (
-        programs.SERVER, programs.TRAFFIC, programs.WORKLOADS, programs.APPLICATIONS, programs.HEADROOM, programs.TOOL, programs.LINK
+        programs.SERVER, programs.TRAFFIC, programs.WORKLOADS, programs.APPLICATIONS, programs.HEADROOM, programs.TOOL, programs.LINK, *more
     )  # fmt: skip
     others = [native / name for name in names]
     layouts = [program.with_name(programs.LAYOUTS) / str(n) for n in range(1, programs.layouts(program))]
@@ -147,10 +189,11 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
         closure.add(driver)
     # A library that one driver needs of another is bundled once only: a driver loaded from two places would register twice.
     needed = set(closure.libraries.values())
-    placed |= {f"lib/{name}": file for name, file in closure.libraries.items()}
-    placed |= {f"lib/pmds/{driver.name}": driver for driver in drivers if driver not in needed}
+    foreign = {f"lib/{name}": file for name, file in closure.libraries.items()}
+    foreign |= {f"lib/pmds/{driver.name}": driver for driver in drivers if driver not in needed}
     if xdp := [file for name, file in closure.libraries.items() if name.startswith("libxdp.so")]:
-        placed |= {f"lib/bpf/{file.name}": file for file in _xdp_objects(xdp[0], root)}
+        foreign |= {f"lib/bpf/{file.name}": file for file in _xdp_objects(xdp[0], root)}
+    placed |= foreign
     if not closure.loader:
         raise UserError(f"{program}: the program names no loader: it is not dynamically linked")
     contents = {name: file.read_bytes() for name, file in placed.items()}
@@ -161,19 +204,31 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     for name in dpdk:
         # Otherwise it would load the drivers of the target's system too, beside those of the bundle and on the bundle's C library.
         contents[f"lib/{name}"] = _DRIVER_FOLDER.sub(lambda path: bytes(len(path[0])), contents[f"lib/{name}"])
+    contents |= notices.of(foreign, root, programs.repository())
     files = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
     manifest = {"schema": "dpubench.bundle/1", "version": __version__, "architecture": architecture, "files": files}
-    contents["manifest.json"] = json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
-    data = _archive(folder_name(architecture), contents)
-    temporary = output.with_name(output.name + f".{os.getpid()}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(output)
-    except OSError as error:
-        raise EnvironmentFault(f"{output}: cannot be written: {error.strerror}") from None
-    finally:  # also after Ctrl-C; after the rename there is nothing to remove
-        temporary.unlink(missing_ok=True)
-    return Bundle(output, architecture, hashlib.sha256(data).hexdigest(), files)
+    contents[MANIFEST] = json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
+    return contents
+
+
+def starters(contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return scripts that start the programs of a bundle of ``contents`` under their own names, beside its ``lib`` and in its code layouts."""
+    loader = next(Path(name).name for name in contents if re.fullmatch(r"lib/ld-linux[^/]*\.so\.\d+", name))
+    # The digest makes the scripts of two builds differ, so that nothing kept for one is taken for the other.
+    mark = f"# bundle {hashlib.sha256(contents[MANIFEST]).hexdigest()}\n"
+    made = {}
+    for name in contents:
+        if found := re.fullmatch(r"lib/(dpubench-[a-z]+)", name):
+            made[found[1]] = _RUN.format(loader=loader, program=found[1]) + mark
+        elif found := re.fullmatch(rf"lib/({programs.LAYOUTS}/\d+)/(dpubench-[a-z]+)", name):
+            made[f"{found[1]}/{found[2]}"] = _RUN_LAYOUT.format(loader=loader, layout=found[1], program=found[2]) + mark
+    return {name: text.encode() for name, text in made.items()}
+
+
+def is_executable(name: str) -> bool:
+    """Return whether the file ``name`` of a bundle is executable: a script, a program or a library."""
+    is_script = name in _SCRIPTS or re.fullmatch(rf"(?:{programs.LAYOUTS}/\d+/)?(?:run|dpubench-[a-z]+)", name) is not None
+    return is_script or (name.startswith("lib/") and not name.endswith(".missing"))
 
 
 def _archive(folder: str, contents: dict[str, bytes]) -> bytes:
@@ -183,8 +238,7 @@ def _archive(folder: str, contents: dict[str, bytes]) -> bytes:
         for name, data in sorted(contents.items()):
             entry = tarfile.TarInfo(f"{folder}/{name}")
             entry.size = len(data)
-            is_script = name in _SCRIPTS or name.startswith(f"{programs.LAYOUTS}/")
-            entry.mode = 0o755 if is_script or (name.startswith("lib/") and not name.endswith(".missing")) else 0o644
+            entry.mode = 0o755 if is_executable(name) else 0o644
             archive.addfile(entry, io.BytesIO(data))
     return raw.getvalue()
 

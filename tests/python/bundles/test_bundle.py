@@ -19,6 +19,7 @@ import pytest
 from conftest import ROOT
 from dpubench import network, programs
 from dpubench.bundles import archive as bundle
+from dpubench.bundles import notices
 from dpubench.errors import EnvironmentFault, UserError
 from real_program import BUILD, PROGRAM, RealBench, job, kinds
 
@@ -249,6 +250,31 @@ def test_the_same_build_gives_the_same_archive_and_the_manifest_is_true(archive:
     assert set(manifest["files"]) == present
     for name, digest in manifest["files"].items():
         assert hashlib.sha256((unpacked / name).read_bytes()).hexdigest() == digest, name
+
+
+def test_every_library_in_it_has_a_notice(archive: bundle.Bundle, unpacked: Path) -> None:
+    overview = (unpacked / notices.OVERVIEW).read_text()
+    ours = {f.name for f in PROGRAM.parent.rglob("*")}
+    foreign = {Path(name).name for name in archive.files if name.startswith("lib/")} - ours
+    assert "libc.so.6" in foreign and foreign <= set(re.split(r"[ ,:\n]+", overview))
+    if shutil.which("dpkg-query") is not None:
+        assert notices.UNKNOWN not in overview and (unpacked / notices.FOLDER / "glibc.txt").stat().st_size > 1000
+    assert "(compiled in)" in overview
+
+
+def test_the_programs_of_an_installed_wheel_are_a_bundle_already(archive: bundle.Bundle, unpacked: Path, tmp_path: Path) -> None:
+    contents = {name: (unpacked / name).read_bytes() for name in (*archive.files, bundle.MANIFEST)}
+    for name, data in bundle.starters(contents).items():
+        (unpacked / name).write_bytes(data)
+        (unpacked / name).chmod(0o755)
+    assert engines_of(hello(unpacked / "dpubench-operators")) == engines_of(hello(PROGRAM))
+    assert programs.layouts(unpacked / "dpubench-operators") == programs.layouts(PROGRAM)
+    assert bundle.pack(unpacked, archive.architecture, tmp_path / "again.tar.gz").sha256 == archive.sha256
+    changed = unpacked / "lib/dpubench-agent"
+    changed.unlink()  # a link to a file of other tests
+    changed.write_bytes(b"something else")
+    with pytest.raises(UserError, match="dpubench-agent: was changed after the installation"):
+        bundle.pack(unpacked, archive.architecture, tmp_path / "x.tar.gz")
 
 
 def test_the_command_packs_a_build_and_says_how_to_use_it(real: RealBench) -> None:
