@@ -20,6 +20,7 @@ WORKLOADS = "dpubench-workloads"
 TOOL = "dpubench-tool"
 LINK = "dpubench-link"
 HEADROOM = "dpubench-headroom"
+OFFLOAD = "dpubench-offload"
 TRACE_PLUGIN = "libdpubench-trace.so"
 COUNT_PLUGIN = "libdpubench-count.so"
 #: Folder beside a program, with its further code layouts ``1``, ``2``, ...: the same functions, linked in other orders.
@@ -77,7 +78,9 @@ def operators_program(build: Path | None = None) -> Path:
 
 def find(name: str) -> Path:
     """Return the native program ``name`` of this installation. @raises UserError when it is not there"""
-    return operators_program() if name == OPERATORS else agent_program() if name == AGENT else installed(name, "DPDK")
+    if name == OPERATORS:
+        return operators_program()
+    return agent_program() if name == AGENT else installed(name, "an MPI library and UCX" if name == OFFLOAD else "DPDK")
 
 
 def in_layout(program: str, layout: int) -> str:

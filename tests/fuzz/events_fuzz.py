@@ -16,7 +16,7 @@ from typing import Any, Final
 import guided
 
 #: Programs that speak to Python, by the contract of one of them.
-SPEAKERS: Final = 6
+SPEAKERS: Final = 7
 
 
 def said(data: bytes) -> None:
@@ -30,7 +30,7 @@ def said(data: bytes) -> None:
     line = data[1:].split(b"\n")[0]
     parsers = (
         checks.parse_event, checks.parse_datapath_event, checks.parse_cores_event, checks.parse_tool_event, checks.parse_link_event,
-        checks.parse_headroom_event,
+        checks.parse_headroom_event, checks.parse_offload_event,
     )  # fmt: skip
     try:
         event: dict[str, Any] = parsers[data[0] % SPEAKERS](line)

@@ -21,6 +21,7 @@ WORKLOAD_JOB = "dpubench.workload-job/1"
 TOOL_JOB = "dpubench.tool-job/1"
 LINK_JOB = "dpubench.link-job/1"
 HEADROOM_JOB = "dpubench.headroom-job/1"
+OFFLOAD_JOB = "dpubench.offload-job/1"
 EVENT = "dpubench.event/1"
 RUN = "dpubench.run/1"
 TARGET = "dpubench.target/1"
@@ -32,7 +33,7 @@ def schema(name: str) -> dict[str, Any]:
     """Return the schema called ``name``.
 
     Names are ``job``, those of the other programs (``server-job``, ``traffic-job``, ``cores-job``, ``application-job``, ``workload-job``,
-    ``tool-job``, ``link-job``, ``headroom-job``),
+    ``tool-job``, ``link-job``, ``headroom-job``, ``offload-job``),
     ``event``, ``run``, ``run-set`` and ``target``. Each study adds its own part to ``run``: the file ``run.schema.json`` of its folder.
     """
     found = cast("dict[str, Any]", json.loads(resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")))

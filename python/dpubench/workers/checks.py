@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +17,11 @@ _ADDED = frozenset({"layout"})
 _OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready", "begun", "filled", "trial", "served", "checked", "done"})
 #: Events of dpubench-headroom.
 _OF_HEADROOM: Final = frozenset({"hello", "progress", "warning", "failure", "opened", "begun", "sent", "forwarded", "counted", "done"})
+#: Events of dpubench-offload, with the name of each in the schema.
+_OF_OFFLOAD: Final = {
+    "hello": "hello", "progress": "progress", "warning": "warning", "failure": "failure", "done": "done", "opened": "offload_opened",
+    "trial": "offload_trial",
+}  # fmt: skip
 #: Events of dpubench-cores.
 _OF_THE_MODEL = frozenset({"hello", "progress", "failure", "checked", "result", "done"})
 #: Events of dpubench-tool.
@@ -125,12 +131,17 @@ def parse_headroom_event(line: bytes) -> Event:
     return _one_of(_OF_HEADROOM, line)
 
 
-def _one_of(kinds: frozenset[str], line: bytes) -> Event:
+def parse_offload_event(line: bytes) -> Event:
+    """Return the event of ``dpubench-offload`` in a line. @raises Rubbish with the line's fault"""
+    return _one_of(_OF_OFFLOAD, line)
+
+
+def _one_of(kinds: Collection[str], line: bytes) -> Event:
     event = _decoded(line)
     kind = event["event"]
     if kind not in kinds:
         raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
-    if fault := schemas.fault("event", event, kind):
+    if fault := schemas.fault("event", event, kinds[kind] if isinstance(kinds, Mapping) else kind):
         raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
     return event
 
