@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -327,7 +328,7 @@ def test_what_goes_between_two_taps_crosses_the_machine_there() -> None:
             subprocess.run([*near.here.prefix, *words, "send", address], check=True, timeout=20)
         assert received.communicate(timeout=30)[0].startswith(f"(b'crosses', ('{chain.bridged[0]}'")
         # Until IPv6 was off, it said something. What the kernel there is to forward goes to its own address, and the rest to the far end's.
-        lines = map(bytes.fromhex, between.stdout)
-        frames = [frame for frame, _ in zip((f for f in lines if f[12:14] == b"\x08\x00"), range(2), strict=False)]
+        seen = (frame for frame in map(bytes.fromhex, between.stdout) if frame[12:14] == b"\x08\x00")
+        frames = list(itertools.islice(seen, 2))
         assert [frame[:6].hex(":") for frame in frames] == [near.there_mac, far.here.mac]
     assert not {near.here.namespace, far.here.namespace} & names()
