@@ -1,8 +1,9 @@
-"""Tests of namespaces joined by a veth pair, the place of their receive work, folders for sockets, and leftovers of either."""
+"""Tests of namespaces joined by veth pairs and taps, folders for sockets, and leftovers of either."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -19,56 +20,13 @@ from dpubench import network, receiving
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.targets.local import LocalTarget
 from real_program import BUILD
+from veth_traffic import FRAMES, segments
 
 NETNS = Path("/run/netns")
 PEERS = BUILD.parent / "tests/datapath-tests"
-FRAMES = 300
 
 needs_root = pytest.mark.skipif(network.unavailable() != "", reason=network.unavailable())
 
-#: Sends TCP segments of one flow in order, which a kernel would join on their way. Arguments: interface, frames.
-SEND_SEGMENTS = """
-import socket, struct, sys, time
-frames = int(sys.argv[2])
-link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-link.bind((sys.argv[1], 0))
-for i in range(frames):
-    tcp = struct.pack("!HHIIBBHHH", 1000, 2000, 1000 + i * 100, 1, 0x50, 0x10, 512, 0, 0)
-    pseudo = struct.pack("!4s4sBBH", bytes([198, 18, 0, 1]), bytes([198, 18, 0, 2]), 0, 6, 120)
-    def summed(data):
-        words = sum(struct.unpack(f"!{len(data) // 2}H", data))
-        while words >> 16:
-            words = (words & 0xFFFF) + (words >> 16)
-        return ~words & 0xFFFF
-    payload = bytes([i % 256]) * 100
-    tcp = tcp[:16] + struct.pack("!H", summed(pseudo + tcp + payload)) + tcp[18:]
-    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 140, 0, 0x4000, 64, 6, 0, bytes([198, 18, 0, 1]), bytes([198, 18, 0, 2]))
-    ip = ip[:10] + struct.pack("!H", summed(ip)) + ip[12:]
-    while True:
-        try:
-            link.send(bytes.fromhex("020000000002") + bytes.fromhex("020000000001") + b"\\x08\\x00" + ip + tcp + payload)
-            break
-        except OSError:  # ENOBUFS: the 256 packets that a veth interface with NAPI holds
-            time.sleep(0.001)
-"""
-#: Prints the length of each frame that arrives. Arguments: interface, frames.
-RECEIVE = """
-import socket, sys
-link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-link.bind((sys.argv[1], 3))
-print("ready", flush=True)
-link.settimeout(5)
-lengths = []
-try:
-    while len(lengths) < int(sys.argv[2]):
-        frame, address = link.recvfrom(65535)
-        if address[2] != socket.PACKET_OUTGOING:
-            lengths.append(len(frame))
-except TimeoutError:
-    pass
-print(lengths)
-"""
 #: Makes a pair and a folder, prints their names, starts a program in a namespace, and waits.
 MAKER = """
 import subprocess, sys, time
@@ -110,17 +68,6 @@ def maker() -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
         network.sweep()
 
 
-def segments(pair: network.VethPair) -> list[int]:
-    """Send FRAMES segments through the pair; return the lengths of the frames that arrive."""
-    receiver = subprocess.Popen(
-        [*pair.server.prefix, sys.executable, "-c", RECEIVE, pair.server.interface, str(FRAMES)], stdout=subprocess.PIPE, text=True
-    )
-    assert receiver.stdout is not None
-    assert receiver.stdout.readline() == "ready\n"
-    subprocess.run([*pair.client.prefix, sys.executable, "-c", SEND_SEGMENTS, pair.client.interface, str(FRAMES)], check=True, timeout=30)
-    return list(json.loads(receiver.communicate(timeout=30)[0]))
-
-
 @needs_root
 def test_frames_arrive_as_they_were_sent_and_nothing_is_left() -> None:
     with network.veth_pair(1518) as pair:
@@ -138,55 +85,6 @@ def test_a_pair_takes_the_longest_frames_and_several_queues() -> None:
         assert pair.mtu >= 9000
         work = receiving.move(pair.server, 0)
         assert len(work.threads) == 2
-
-
-@needs_root
-def test_receive_work_is_moved_and_proven() -> None:
-    cpu = max(os.sched_getaffinity(0))
-    with network.veth_pair(1518) as pair:
-        works = [receiving.move(side, cpu) for side in (pair.server, pair.client)]
-        before = receiving.counts(*works)
-        assert segments(pair) == [154] * FRAMES
-        after = receiving.counts(*works)
-        # On a machine with a busy network the counts prove nothing, and the result says so.
-        said = receiving.ran_elsewhere(works[0], before, after, FRAMES)
-        assert said == "" or "receive softirqs" in said
-        assert after.threads_ns[works[0].threads[0]] > before.threads_ns[works[0].threads[0]]
-        assert "did not run" in receiving.ran_elsewhere(works[0], after, after, FRAMES)
-        noisy = receiving.Counts({c: n + 1000 for c, n in after.softirqs.items()}, after.threads_ns)
-        assert "some packets were handled outside the NAPI threads" in receiving.ran_elsewhere(works[0], before, noisy, FRAMES)
-        if len(os.sched_getaffinity(0)) > 1:
-            os.sched_setaffinity(works[0].threads[0], os.sched_getaffinity(0))
-            assert "may run on other CPUs" in receiving.ran_elsewhere(works[0], before, after, FRAMES)
-    assert "is gone" in receiving.ran_elsewhere(works[0], before, after, FRAMES)
-
-
-@needs_root
-def test_an_interface_that_was_down_has_its_receive_work_elsewhere() -> None:
-    cpu = max(os.sched_getaffinity(0))
-    with network.veth_pair(1518) as pair:
-        work = receiving.move(pair.server, cpu)
-        assert receiving.elsewhere(work) == "" and not receiving.went_down(work)
-        network._ip("-n", pair.server.namespace, "link", "set", pair.server.interface, "down")
-        assert "is gone" in receiving.elsewhere(work) and receiving.went_down(work)
-        with pytest.raises(EnvironmentFault, match=r"veth: .* cannot be moved"):
-            receiving.move(pair.server, cpu)
-        network._ip("-n", pair.server.namespace, "link", "set", pair.server.interface, "up")
-        assert receiving.went_down(work), "its threads are others now"
-        again = receiving.move(pair.server, cpu)
-        assert not set(again.threads) & set(work.threads) and receiving.elsewhere(again) == "" and not receiving.went_down(again)
-        assert all(os.sched_getaffinity(thread) == {cpu} for thread in again.threads)
-        # A number that now belongs to another process is not the thread's.
-        assert "is gone" in receiving.elsewhere(receiving.Moved(pair.server, cpu, (os.getpid(),)))
-
-
-@needs_root
-def test_work_that_was_not_moved_shows_in_the_softirqs() -> None:
-    with network.veth_pair(1518) as pair:
-        before = receiving.counts()
-        segments(pair)
-        after = receiving.counts()
-    assert sum(after.softirqs.values()) - sum(before.softirqs.values()) > FRAMES // 64
 
 
 @needs_root
@@ -430,7 +328,7 @@ def test_what_goes_between_two_taps_crosses_the_machine_there() -> None:
             subprocess.run([*near.here.prefix, *words, "send", address], check=True, timeout=20)
         assert received.communicate(timeout=30)[0].startswith(f"(b'crosses', ('{chain.bridged[0]}'")
         # Until IPv6 was off, it said something. What the kernel there is to forward goes to its own address, and the rest to the far end's.
-        lines = map(bytes.fromhex, between.stdout)
-        frames = [frame for frame, _ in zip((f for f in lines if f[12:14] == b"\x08\x00"), range(2), strict=False)]
+        seen = (frame for frame in map(bytes.fromhex, between.stdout) if frame[12:14] == b"\x08\x00")
+        frames = list(itertools.islice(seen, 2))
         assert [frame[:6].hex(":") for frame in frames] == [near.there_mac, far.here.mac]
     assert not {near.here.namespace, far.here.namespace} & names()
