@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from dpubench import traces
+from dpubench.simulation import _machine
 
 KERNELS = Path(__file__).resolve().parents[1] / "cores"
 ONE = {"latency_cycles": 1, "every_cycles": 1}
@@ -52,3 +53,11 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(["aarch64-linux-gnu-as", "-o", folder / "loop.o", KERNELS / "loop.S"], check=True, timeout=60)
     subprocess.run(["aarch64-linux-gnu-ld", "-static", "-o", program, folder / "loop.o"], check=True, timeout=60)
     return traces.capture(program, [], folder / "trace").folder
+
+
+@pytest.fixture
+def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the test its own cache and its own folder in place of /tmp, so that everything left there comes from this test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    (tmp_path / "machines").mkdir()
+    monkeypatch.setattr(_machine, "_PLACE", tmp_path / "machines")

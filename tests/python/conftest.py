@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from arm_kernels import loop  # noqa: F401  # a fixture of several folders
+from arm_kernels import loop, own_places  # noqa: F401  # fixtures of several folders
+from own_folder import dpubench  # noqa: F401  # likewise
 
 if TYPE_CHECKING:
     from dpubench.targets.ssh import SshTarget

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -121,3 +122,15 @@ def test_an_import_against_a_rule_is_found(tmp_path: Path, rule: str, turned: st
     assert rule in text
     (tmp_path / "pyproject.toml").write_text(text.replace(rule, turned), encoding="utf-8")
     assert lint(tmp_path / "pyproject.toml").returncode != 0
+
+
+def test_no_helper_of_tests_is_written_twice() -> None:
+    """A helper that two files need belongs in a file of its own: two copies drift apart. Short ones, and tests themselves, may look alike."""
+    seen: dict[str, list[str]] = {}
+    for file in sorted((ROOT / "tests").rglob("*.py")):
+        for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef) and not function.name.startswith("test_"):
+                body = function.body[1:] if ast.get_docstring(function) else function.body
+                if sum(1 for statement in body for _ in ast.walk(statement)) >= 30:
+                    seen.setdefault("\n".join(map(ast.dump, body)), []).append(f"{file.relative_to(ROOT)}: {function.name}")
+    assert [places for places in seen.values() if len(places) > 1] == []

@@ -32,13 +32,7 @@ KERNEL = Kernel("crc", "portable", (("size", "64"),), messages=100)
 LOOKUP = Kernel("lookup", "portable", message_bytes=64)
 NOTHING = Resolved()
 
-
-@pytest.fixture(autouse=True)
-def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the test its own cache and its own folder in place of /tmp, so that everything left there comes from this test."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    (tmp_path / "machines").mkdir()
-    monkeypatch.setattr(_machine, "_PLACE", tmp_path / "machines")
+pytestmark = pytest.mark.usefixtures("own_places")
 
 
 def routes(folder: Path, text: str) -> Resolved:

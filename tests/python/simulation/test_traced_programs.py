@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 from dpubench import programs, schemas
 from dpubench.errors import UserError
-from dpubench.simulation import _capture, _machine
+from dpubench.simulation import _capture
 from dpubench.simulation import applications as traced_programs
 from dpubench.simulation.applications import Application, NotTraced, ProgramTrace, Workload
 from dpubench.workers.process import StopRequest
@@ -46,13 +46,7 @@ CATALOG: Final = {
 }
 WORKLOADS: Final = {"workloads": [workload("forward")], "job": schemas.WORKLOAD_JOB}
 
-
-@pytest.fixture(autouse=True)
-def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the test its own cache and its own folder in place of /tmp, so that everything left there comes from this test."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    (tmp_path / "machines").mkdir()
-    monkeypatch.setattr(_machine, "_PLACE", tmp_path / "machines")
+pytestmark = pytest.mark.usefixtures("own_places")
 
 
 def arm_of(folder: Path, case: int = FINE, *events: dict[str, Any]) -> _capture.ArmPrograms:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import ROOT
+from own_folder import Run, command_in, environment, interrupted, record_of
 
 STUDY = '''"""Study ``tally``: scripted figures."""
 
@@ -94,8 +90,6 @@ SCHEMA = {
     "required": ["points", "quantities", "rounds"],
 }
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -114,23 +108,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def dpubench(package: Path, tmp_path: Path) -> Run:
     """Return a function that runs a command of the copy in a folder of its own, and checks its exit status (``status``; default 0)."""
-
-    def run(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, "-m", "dpubench", *arguments]
-        done = subprocess.run(words, cwd=tmp_path, env=environment(package), capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == status, done.stdout + done.stderr
-        return done
-
-    return run
-
-
-def environment(package: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(package), "NO_COLOR": "1", "COLUMNS": "150"}
-
-
-def record_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    return found
+    return command_in(tmp_path, package)
 
 
 def test_a_study_is_one_folder(dpubench: Run, package: Path, tmp_path: Path) -> None:
@@ -140,7 +118,7 @@ def test_a_study_is_one_folder(dpubench: Run, package: Path, tmp_path: Path) -> 
     done = dpubench("run", "tally", "--name", "r", "--workload", "apples,pears,dates")
     assert "3 points, 2 measured in 6 rounds" in done.stdout
     code = f"import json; from dpubench import schemas; print(schemas.fault('run', json.load(open({str(tmp_path / 'results/r/run.json')!r}))))"
-    checked = subprocess.run([sys.executable, "-c", code], env=environment(package), capture_output=True, text=True, timeout=60, check=True)
+    checked = subprocess.run([sys.executable, "-c", code], env=environment(tmp_path, package), capture_output=True, text=True, timeout=60, check=True)
     assert checked.stdout.strip() == ""
     shown = dpubench("show", "r").stdout
     assert "things (things/s)" in shown and "grows elsewhere" in shown
@@ -188,14 +166,9 @@ def test_it_keeps_its_budget_where_a_round_is_longer(dpubench: Run, tmp_path: Pa
 
 
 def test_it_goes_on_after_ctrl_c(dpubench: Run, package: Path, tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "dpubench", "run", "tally", "--name", "r", "--set", "pause_s=0.1"]
-    process = subprocess.Popen(words, cwd=tmp_path, env=environment(package), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 30
-    while not list(tmp_path.glob("results/r/rounds/0002.*")) and time.monotonic() < until:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130 and "are kept in" in errors and "dpubench resume r" in errors
+    words = ("run", "tally", "--name", "r", "--set", "pause_s=0.1")
+    _, errors = interrupted(tmp_path, *words, begun="results/r/rounds/0002.*", package=package)
+    assert "are kept in" in errors and "dpubench resume r" in errors
     assert record_of(tmp_path / "results/r")["status"] == "interrupted"
     dpubench("resume", "r")
     record = record_of(tmp_path / "results/r")

@@ -7,14 +7,13 @@ import json
 import math
 import os
 import signal
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from coverage_fixtures import PLAN, catalogs, example, run_of, text_of, write_run
-from dpubench import schemas, studies, traces
+from dpubench import schemas, studies
 from dpubench.errors import Interrupted, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan
 from dpubench.run import session
@@ -41,15 +40,6 @@ class Arm:
 
     def check(self, combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
         return [("", {"patricia": "one address at a time"}) for _ in combinations]
-
-
-@pytest.fixture(scope="module")
-def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a trace of 1000 messages of four dependent additions, a subtraction and a branch."""
-    folder = tmp_path_factory.mktemp("loop")
-    subprocess.run(["aarch64-linux-gnu-as", "-o", folder / "loop.o", ROOT / "tests/cores/loop.S"], check=True, timeout=60)
-    subprocess.run(["aarch64-linux-gnu-ld", "-static", "-o", folder / "loop", folder / "loop.o"], check=True, timeout=60)
-    return traces.capture(folder / "loop", [], folder / "trace").folder
 
 
 @pytest.fixture

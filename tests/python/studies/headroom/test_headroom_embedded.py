@@ -7,17 +7,14 @@ import io
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
 from dpubench import network, programs, schemas, targets
 from dpubench.run.listener import Listener
 from dpubench.studies.headroom import execute, links
@@ -26,8 +23,7 @@ from dpubench.studies.headroom.model import Selection, Tried
 from dpubench.studies.headroom.session import SessionFault, Setting, Spec
 from dpubench.studies.measured import rounds
 from dpubench.workers.process import StopRequest
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+from own_folder import Run, environment, interrupted, programs_left, record_of
 
 pytestmark = [
     pytest.mark.skipif(not (programs.directory() / programs.HEADROOM).is_file(), reason="dpubench-headroom was not built"),
@@ -40,23 +36,6 @@ EMBEDDED = ["--set", "placement=embedded"]
 SMALL = ["--set", "trial=1ms", "--set", "selection=1", "--burst", "8", "--size", "128B", "--rounds", "1", "--budget", "1s"]
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT / "python"), "NO_COLOR": "1", "COLUMNS": "200"}
-
-
-@pytest.fixture
-def dpubench(tmp_path: Path) -> Run:
-    """Return a function that runs a command in a folder of its own, and checks its exit status (``status``; default 0)."""
-
-    def run(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, "-m", "dpubench", *arguments]
-        done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == status, done.stdout + done.stderr
-        return done
-
-    return run
-
-
 @pytest.fixture
 def setting() -> Iterator[Setting]:
     """Yield the setting of a run on this machine."""
@@ -67,11 +46,6 @@ def setting() -> Iterator[Setting]:
             yield Setting(here, None, stop, Listener(), 30.0, 1, {}, "02:00:00:00:00:02", False)
     finally:
         here.close()
-
-
-def record_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    return found
 
 
 def test_both_placements_in_one_run(dpubench: Run, tmp_path: Path) -> None:
@@ -182,44 +156,15 @@ def refused(job: dict[str, Any], prefix: list[str]) -> str:
 
 @needs_namespaces
 def test_ctrl_c_leaves_nothing(dpubench: Run, tmp_path: Path) -> None:
-    words = [
-        sys.executable,
-        "-m",
-        "dpubench",
-        "run",
-        "headroom",
-        "--name",
-        "r",
-        *EMBEDDED,
-        *SMALL,
-        "--set",
-        "backends=kernel,memif",
-        "--set",
-        "works=spin",
-    ]
-    process = subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while not list(tmp_path.glob("results/r/rounds/*")) and time.monotonic() < until:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and "dpubench resume r" in errors
-    assert not list(Path("/run/netns").glob(f"dpubench-{process.pid}-*")), "its namespaces are gone"
-    assert not [
-        entry for entry in Path("/proc").glob("[0-9]*/stat")
-        if b"(dpubench-headro" in (text := read(entry)) and int(text.rpartition(b")")[2].split()[1]) == process.pid
-    ], "its programs are gone"  # fmt: skip
+    words = ("run", "headroom", "--name", "r", *EMBEDDED, *SMALL, "--set", "backends=kernel,memif", "--set", "works=spin")
+    number, errors = interrupted(tmp_path, *words, begun="results/r/rounds/*", at_work=programs.HEADROOM)
+    assert "dpubench resume r" in errors
+    assert not list(Path("/run/netns").glob(f"dpubench-{number}-*")), "its namespaces are gone"
+    assert programs_left(tmp_path, programs.HEADROOM) == []
     before = record_of(tmp_path / "results/r")["selections"]
     dpubench("resume", "r")
     record = record_of(tmp_path / "results/r")
     assert record["status"] == "complete" and record["selections"] == before, "step 1 is not repeated"
-
-
-def read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError:
-        return b""
 
 
 @pytest.mark.parametrize(
@@ -238,9 +183,9 @@ def read(file: Path) -> bytes:
         ),
     ],
 )
-def test_what_cannot_be_is_told(dpubench: Run, given: list[str], told: str) -> None:
+def test_what_cannot_be_is_told(tmp_path: Path, given: list[str], told: str) -> None:
     words = [sys.executable, "-m", "dpubench", "run", "headroom", "--dry-run", "--size", "128B", *EMBEDDED, *given]
-    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, env=environment(tmp_path), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0 and told in done.stderr
 
 

@@ -5,50 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
 from dpubench import network, programs, schemas
 from dpubench.studies.headroom import links
 from dpubench.studies.headroom.session import Spec, account_fault
 from dpubench.studies.measured import rounds
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+from own_folder import Run, environment, interrupted, programs_left, record_of
 
 pytestmark = pytest.mark.skipif(not (programs.directory() / programs.HEADROOM).is_file(), reason="dpubench-headroom was not built")
 
 SMALL = ["--set", "works=spacing,cache", "--set", "trial=2ms", "--set", "selection=1", "--burst", "4", "--size", "128B", "--rounds", "2"]
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT / "python"), "NO_COLOR": "1", "COLUMNS": "200"}
-
-
-@pytest.fixture
-def dpubench(tmp_path: Path) -> Run:
-    """Return a function that runs a command in a folder of its own, and checks its exit status (``status``; default 0)."""
-
-    def run(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, "-m", "dpubench", *arguments]
-        done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == status, done.stdout + done.stderr
-        return done
-
-    return run
-
-
-def record_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    return found
 
 
 def test_a_short_run(dpubench: Run, tmp_path: Path) -> None:
@@ -112,9 +84,9 @@ def test_packets_that_do_not_fit_are_told(dpubench: Run) -> None:
         (["--set", "backends=pci"], "a device needs its address"),
     ],
 )
-def test_bad_plans_are_refused(dpubench: Run, given: list[str], told: str) -> None:
+def test_bad_plans_are_refused(tmp_path: Path, given: list[str], told: str) -> None:
     words = [sys.executable, "-m", "dpubench", "run", "headroom", "--dry-run", *given]
-    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, env=environment(tmp_path), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0 and told in done.stderr
 
 
@@ -124,35 +96,16 @@ def test_a_rate_above_the_highest_is_refused(dpubench: Run, tmp_path: Path) -> N
 
 
 def test_it_goes_on_after_ctrl_c(dpubench: Run, tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "dpubench", "run", "headroom", "--name", "r", "--set", "backends=memif,udp", *SMALL]
-    process = subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while not list(tmp_path.glob("results/r/rounds/*")) and time.monotonic() < until:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and "dpubench resume r" in errors
+    words = ("run", "headroom", "--name", "r", "--set", "backends=memif,udp", *SMALL)
+    _, errors = interrupted(tmp_path, *words, begun="results/r/rounds/*", at_work=programs.HEADROOM)
+    assert "dpubench resume r" in errors
     assert record_of(tmp_path / "results/r")["status"] == "interrupted"
-    assert programs_of(process.pid) == []
+    assert programs_left(tmp_path, programs.HEADROOM) == []
     before = record_of(tmp_path / "results/r")["selections"]
     dpubench("resume", "r")
     record = record_of(tmp_path / "results/r")
     assert record["status"] == "complete" and record["selections"] == before, "step 1 is not repeated"
     assert "4 points, 4 measured in" in dpubench("show", "r").stdout
-
-
-def programs_of(parent: int) -> list[str]:
-    """Return the programs of the study that still run for a process that is gone."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = entry.read_bytes().split(b"\0")
-            environ = (entry.parent / "stat").read_bytes().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        if words[0].endswith(b"dpubench-headroom") and int(environ[1]) == parent:
-            found.append(entry.parent.name)
-    return found
 
 
 def test_accounts_that_cannot_be_true() -> None:
