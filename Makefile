@@ -14,7 +14,7 @@ SECONDS_PER_FUZZER ?= 600
 # CI sets it: a warning of the compiler fails the build there, but not that of a user with another compiler.
 WERROR ?= false
 
-.PHONY: help run test arm vm-test docs docs-site bench fuzz soak lock lint format deps deps-test deps-arm build build-tests venv venv-test clean
+.PHONY: help run test arm vm-test docs docs-site wheel wheel-test bench fuzz soak lock lint format deps deps-test deps-arm build build-tests venv venv-test clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -74,6 +74,13 @@ docs-site: venv $(VENV)-docs/stamp
 	@$(BIN)/python scripts/docs.py $(BUILD)-docs
 	@NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build -q --strict -f $(BUILD)-docs/mkdocs.yml
 
+wheel: deps venv  ## a wheel with the native programs inside, in dist/
+	@scripts/build.sh $(BUILD)-wheel -Dwerror=$(WERROR)
+	@$(BIN)/python scripts/wheel.py $(BUILD)-wheel dist
+
+wheel-test: wheel deps-test venv-test  ## install the wheel where nothing else is: Debian 12, and C library 2.31 (long; x86-64, Debian)
+	@DPUBENCH_WHEEL=$(abspath dist) $(BIN)/python -m pytest -q -m wheel --durations 5 tests/python/wheel
+
 bench: deps-test build-tests  ## ratios against bare loops, and the instrument measured (long)
 	$(BIN)/python -m benchmarks
 
@@ -95,4 +102,4 @@ format: deps-test venv-test  ## rewrite the sources in the project's format
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove everything built
-	rm -rf $(BUILD) $(BUILD)-* $(VENV) $(VENV)-docs
+	rm -rf $(BUILD) $(BUILD)-* $(VENV) $(VENV)-docs dist
