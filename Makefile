@@ -14,7 +14,7 @@ SECONDS_PER_FUZZER ?= 600
 # CI sets it: a warning of the compiler fails the build there, but not that of a user with another compiler.
 WERROR ?= false
 
-.PHONY: help run test arm vm-test bench fuzz soak lock lint format deps deps-test deps-arm build build-tests venv venv-test clean
+.PHONY: help run test arm vm-test docs docs-site wheel wheel-test bench fuzz soak lock lint format deps deps-test deps-arm build build-tests venv venv-test clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -62,6 +62,25 @@ arm: deps-arm venv  ## cross-compile for 64-bit Arm and run the native tests und
 vm-test: deps-arm deps-test build-tests  ## boot emulated 64-bit Arm machines and run every study on them (long; Debian)
 	@scripts/vm.sh $(BUILD)
 
+# In an environment of its own, since its packages have nothing to do with measuring.
+$(VENV)-docs/stamp: requirements/docs.txt
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements/docs.txt
+	touch $@
+
+docs: build docs-site  ## the documentation as a site, in build-docs/site
+
+docs-site: venv $(VENV)-docs/stamp
+	@$(BIN)/python scripts/docs.py $(BUILD)-docs
+	@NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build -q --strict -f $(BUILD)-docs/mkdocs.yml
+
+wheel: deps venv  ## a wheel with the native programs inside, in dist/
+	@scripts/build.sh $(BUILD)-wheel -Dwerror=$(WERROR)
+	@$(BIN)/python scripts/wheel.py $(BUILD)-wheel dist
+
+wheel-test: wheel deps-test venv-test  ## install the wheel where nothing else is: Debian 12, and C library 2.31 (long; x86-64, Debian)
+	@DPUBENCH_WHEEL=$(abspath dist) $(BIN)/python -m pytest -q -m wheel --durations 5 tests/python/wheel
+
 bench: deps-test build-tests  ## ratios against bare loops, and the instrument measured (long)
 	$(BIN)/python -m benchmarks
 
@@ -74,7 +93,7 @@ soak: deps-test build-tests  ## client and server for SECONDS (default 3600): me
 lock:  ## resolve the Python packages anew, with their hashes (requirements/)
 	@scripts/lock.sh
 
-lint: deps-test build-tests  ## clang-format, clang-tidy, shellcheck, biome, ruff, mypy
+lint: deps-test build-tests  ## clang-format, clang-tidy, shellcheck, biome, ruff, mypy, strict build of the documentation
 	@scripts/lint.sh $(BUILD)
 
 format: deps-test venv-test  ## rewrite the sources in the project's format
@@ -83,4 +102,4 @@ format: deps-test venv-test  ## rewrite the sources in the project's format
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove everything built
-	rm -rf $(BUILD) $(BUILD)-* $(VENV)
+	rm -rf $(BUILD) $(BUILD)-* $(VENV) $(VENV)-docs dist

@@ -18,3 +18,5 @@ echo "== ruff"
 echo "== mypy"
 .venv/bin/mypy
 .venv/bin/mypy tests/browser
+echo "== documentation"
+make -s docs-site BUILD="$build"

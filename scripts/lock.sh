@@ -9,8 +9,9 @@ trap 'rm -rf "$tools"' EXIT
 "$tools/bin/pip" install -q --disable-pip-version-check uv
 lock() {
   "$tools/bin/uv" pip compile -q --upgrade --universal --python-version 3.10 --generate-hashes --no-annotate --no-header \
-    pyproject.toml "${@:2}" | { echo "# Made by \`make lock\`."; cat; } >"$tools/$1"
+    "${@:2}" | { echo "# Made by \`make lock\`."; cat; } >"$tools/$1"
   mv "$tools/$1" "requirements/$1"
 }
-lock run.txt --extra build
-lock test.txt --extra build --extra test
+lock run.txt pyproject.toml --extra build
+lock test.txt pyproject.toml --extra build --extra test
+lock docs.txt --group docs

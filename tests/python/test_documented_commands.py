@@ -21,7 +21,7 @@ from dpubench.cli import application
 from dpubench.run import session
 from real_program import PROGRAM
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: A command in a code block: at the beginning of a line, after a prompt, or behind `;`, `&&` or `||`.
 SHOWN = re.compile(r"(?:^\s+|; |&& |\|\| |\$ )(?:\.venv/bin/)?dpubench ([^;|&#`]+)")
 #: A command in a sentence; one with capital placeholders (`FILE`) is parsed as well.
@@ -62,7 +62,7 @@ def test_a_documented_command_is_taken(words: tuple[str, ...], tmp_path: Path, m
     if words[-1] in ("--help", "--version"):
         assert status(list(words)) == 0
         return
-    if words[0] != "run" or any(re.fullmatch("[A-Z]+", word) for word in words):  # `STUDY` stands for any
+    if words[0] != "run" or any(re.fullmatch(r"(?:\w+=)?[A-Z]+", word) for word in words):  # `STUDY` stands for any
         parsed(words)
         return
     for plan in (word for word in words if word.endswith(".yaml")):

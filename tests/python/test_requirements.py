@@ -17,7 +17,8 @@ if sys.version_info >= (3, 11):
 else:
     from pip._vendor import tomli as tomllib
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, GROUPS = PYPROJECT["project"], PYPROJECT["dependency-groups"]
 EXTRAS = PROJECT["optional-dependencies"]
 
 
@@ -41,8 +42,17 @@ def test_every_dependency_is_locked_within_its_bounds(file: str, extras: tuple[s
         assert version.operator == "==" and requirement.specifier.contains(version.version, prereleases=True), requirement
 
 
+def test_the_site_is_locked_by_itself() -> None:
+    lock = locked(ROOT / "requirements/docs.txt")
+    assert all(hashes for _, hashes in lock)
+    here = {canonicalize_name(r.name): r for r, _ in lock if r.marker is None or r.marker.evaluate()}
+    for requirement in map(Requirement, GROUPS["docs"]):
+        (version,) = here[canonicalize_name(requirement.name)].specifier
+        assert version.operator == "==" and requirement.specifier.contains(version.version), requirement
+
+
 def test_every_dependency_has_an_upper_bound() -> None:
-    for text in [*PROJECT["dependencies"], *(text for extra in EXTRAS.values() for text in extra)]:
+    for text in [*PROJECT["dependencies"], *(text for extra in (*EXTRAS.values(), *GROUPS.values()) for text in extra)]:
         requirement = Requirement(text)
         bounded = any(s.operator in ("<", "<=", "==") for s in requirement.specifier)
         assert bounded or requirement.name in ("dpubench", "setuptools"), text  # setuptools is only needed to build, and the lock names its version

@@ -10,14 +10,14 @@ from dpubench import __version__
 from dpubench.cli._surface import Command, Parameter
 from dpubench.errors import Exit
 
-_ENVIRONMENT: Final = (
+ENVIRONMENT: Final = (
     ("DPUBENCH_RESULTS", "Folder of the runs, in place of ./results."),
     ("DPUBENCH_PROGRAMS", "Folder of the native programs, in place of this installation's."),
     ("DPUBENCH_AARCH64_BUNDLE", "Bundle with the programs for 64-bit Arm that traces are captured from."),
     ("DPUBENCH_SSH_CONFIG", "Configuration of ssh, in place of the user's."),
     ("XDG_CACHE_HOME, XDG_CONFIG_HOME, XDG_DATA_HOME", "Bases of the folders of prepared inputs and bundles, of named targets, and of anchors."),
 )
-_STATUS: Final = {
+STATUS: Final = {
     Exit.DONE: "Done.", Exit.FAILED: "Something failed or disagreed.", Exit.USAGE: "Usage.", Exit.REGRESSION: "A regression was found.",
     Exit.NOTHING_RAN: "Nothing could run.", Exit.INTERRUPTED: "Interrupted; `dpubench resume` continues.",
 }  # fmt: skip
@@ -41,10 +41,10 @@ def page(commands: Sequence[Command]) -> str:
                 lines += _described(parameter)
     lines += [".SH OPTIONS", *(line for p in root.parameters for line in _described(p))]
     lines += [".SH EXIT STATUS"]
-    for status, meaning in _STATUS.items():
+    for status, meaning in STATUS.items():
         lines += [".TP", f"{int(status)}", *_prose(meaning)]
     lines += [".SH ENVIRONMENT"]
-    for name, meaning in _ENVIRONMENT:
+    for name, meaning in ENVIRONMENT:
         lines += [".TP", f".B {_text(name)}", *_prose(meaning)]
     lines += [".SH EXAMPLES"]
     for words, meaning in (

@@ -17,7 +17,7 @@ from typing import Final
 from dpubench.errors import EnvironmentFault, UserError
 
 #: Debian's names of architectures.
-DEBIAN: Final = {"aarch64": "arm64"}
+DEBIAN: Final = {"aarch64": "arm64", "x86_64": "amd64"}
 #: Seconds for one command of apt. Each download that stalls ends much earlier.
 _LIMIT_S: Final = 1800.0
 _STALLED_S: Final = 30
@@ -86,6 +86,14 @@ class Apt:
         # `apt-get install --download-only` would leave out packages that lie on this machine (file:).
         self._run("apt-get", "download", *names, folder=archives)
         return sorted(archives.glob("*.deb"))
+
+    def source(self, name: str) -> list[Path]:
+        """Download the files of a source package. @raises EnvironmentFault the sources have none (deb-src)"""
+        self._fetched += 1
+        files = self._folder / f"archives{self._fetched}"
+        files.mkdir()
+        self._run("apt-get", "source", "--download-only", name, folder=files)
+        return sorted(files.iterdir())
 
     def _check(self, names: Sequence[str]) -> None:
         missing = [name for name in names if not self._run("apt-cache", "show", name, check=False).stdout]

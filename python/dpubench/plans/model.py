@@ -73,14 +73,15 @@ class StudyPlan(Strict):
     #: Lists that may be empty without leaving the plan nothing to measure.
     MAY_BE_EMPTY: ClassVar[frozenset[str]] = frozenset({"leaves_out", "exclude"})
 
-    study: Word
+    study: Word  #: the study whose plan it is
     plan: Word = "custom"  #: its name in run names and reports
-    summary: str = ""
+    summary: str = ""  #: a line for lists and reports
     #: omissions, repeated in every report
     leaves_out: list[Annotated[Omission, BeforeValidator(_omission)]] = Field(default_factory=list)
-    precision: Share = 0.05
-    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
-    target: Annotated[list[Word], BeforeValidator(listed)] = Field(default=["local"])
+    precision: Share = 0.05  #: half width of the 95 % interval to reach
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1  #: of the draw of inputs and of the order of points
+    target: Annotated[list[Word], BeforeValidator(listed)] = Field(default=["local"])  #: where to measure; several take turns
+    #: kind -> files, in place of the default inputs
     inputs: dict[str, Annotated[list[Word], BeforeValidator(listed)]] = Field(default_factory=dict)
 
     @field_validator("*", mode="after")
@@ -103,6 +104,6 @@ class StudyPlan(Strict):
 class MeasuredPlan(StudyPlan):
     """Further keys of plans of measurements, which repeat, take time, and may hang."""
 
-    budget: Duration = 180.0
+    budget: Duration = 180.0  #: time that a run may take
     rounds: Rounds = Field(default_factory=Rounds)
     silence: Duration = 120.0  #: seconds without an event after which a worker counts as hung

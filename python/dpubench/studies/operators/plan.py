@@ -77,10 +77,15 @@ class Plan(MeasuredPlan):
     }  # fmt: skip
 
     study: Word = "operators"
+    #: names, or `all`
     operators: Literal["all"] | Annotated[list[Word], BeforeValidator(listed)] = "all"
+    #: names; `all`; `devices`: those that use a device; `best-and-reference`: the best, the next best of another library, and the reference
     engines: Literal["best-and-reference", "all", "devices"] | Annotated[list[Word], BeforeValidator(listed)] = "best-and-reference"
+    #: message sizes; `default`: that of each operator; `grid`: all that the operator declares
     sizes: Literal["default", "grid"] | Annotated[list[Size], BeforeValidator(listed)] = "default"
+    #: thread counts; `all`: one for each CPU
     threads: Annotated[list[Threads], BeforeValidator(listed)] = Field(default=[1])
+    #: items in a burst
     bursts: (
         Literal["default"]
         | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "items in a burst", MAX_BURST))]], BeforeValidator(listed)]
@@ -90,8 +95,11 @@ class Plan(MeasuredPlan):
         Literal["default"]
         | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "jobs in flight", MAX_IN_FLIGHT))]], BeforeValidator(listed)]
     ) = "default"
+    #: where the buffers lie: `stream` (beyond L2), `resident` (32 buffers), `both` of these, `memory` (beyond L3)
     footprints: Footprints = Field(default=["stream"])
+    #: parameter -> values, in place of the default
     params: dict[str, Annotated[list[Word], BeforeValidator(listed)]] = Field(default_factory=dict)
+    #: what is left out on purpose, with the reason
     exclude: list[Exclude] = Field(default_factory=list)
     cycles: Cycles = Field(default_factory=Cycles)
     window: Window = Field(default_factory=Window)
