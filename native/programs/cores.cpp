@@ -36,7 +36,7 @@ class Cores final : public dpubench::programs::Program {
   [[nodiscard]] json catalog(const dpubench::EngineCatalog& /*engines*/) const override {
     return {{"kinds", dpubench::cores::kKindNames},
             {"policies", {"single", "strict", "skip_not_ready", "switch_on_stall", "icount.N.M", "rr.N.M"}},
-            {"predictors", {"perfect", "bimodal", "gshare", "tage"}},
+            {"predictors", {"perfect", "bimodal", "gshare", "tournament", "tage"}},
             {"job", dpubench::cores::kJobSchema}};
   }
 

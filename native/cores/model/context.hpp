@@ -129,6 +129,7 @@ struct Context {
   Cycle last_issue = 0;
   Cycle last_commit = 0;
   Cycle last_written = 0;
+  Cycle last_store_address = 0;  ///< cycle from which the addresses of all stores that entered are known
   const Instruction* last_entered = nullptr;
   std::uint64_t last_pc = 0;  ///< address of `last_entered`
 

@@ -208,7 +208,7 @@ Cycle Core::load(Context& context, const Fetched& fetched, Cycle at) {
   ++context.counters.loads;
   const StoreBuffer::Answer stores = context.store_buffer.look_up(address, fetched.load.bytes, at, now_->cycle);
   if (translation_) at += translation_->data(address, at);
-  const Cycle begin = std::max(at, stores.wait);
+  const Cycle begin = std::max({at, stores.wait, description_->waits_for_stores ? context.last_store_address : 0});
   const std::uint64_t first = address >> line_shift_;
   const std::uint64_t last = (address + fetched.load.bytes - 1) >> line_shift_;
   Cycle ready = 0;
@@ -227,6 +227,7 @@ Cycle Core::load(Context& context, const Fetched& fetched, Cycle at) {
 void Core::store(Context& context, const Fetched& fetched, Cycle address_ready, Cycle data_ready, Cycle commit) {
   const std::uint64_t address = place(context.data_space, fetched.store.address);
   ++context.counters.stores;
+  context.last_store_address = std::max(context.last_store_address, address_ready);
   const std::uint64_t first = address >> line_shift_;
   const std::uint64_t last = (address + fetched.store.bytes - 1) >> line_shift_;
   // The store asks for the line when it commits. Stores are written in order, one per cycle.

@@ -111,6 +111,16 @@ TEST(Core, ALoadOfOtherBytesDoesNotWaitForAStore) {
   EXPECT_EQ(cycles(processor(), program), 9 + 1);
 }
 
+TEST(Core, WithoutDisambiguationALoadWaitsForTheAddressesOfOlderStores) {
+  Program program;
+  program.add(Kind::kMultiply, {1}, {}).store(2, 1, 0x8000).load(3, 2, 0x8100);
+  // The product is the store's address. It is ready in cycle 6, when the store issues. The load alone has its data in 4.
+  EXPECT_EQ(cycles(processor(), program), 6 + 1);
+  json description = processor();
+  description["store_forwarding"]["disambiguation"] = "none";
+  EXPECT_EQ(cycles(description, program), 6 + 2 + 1);
+}
+
 TEST(Core, ALoadOfMoreThanAStoreHasWaitsUntilItIsWritten) {
   Program program;
   program.add(Kind::kMultiply, {1}, {}).store(1, 2, 0x8000, 2).load(3, 2, 0x8000, 3);
@@ -192,6 +202,15 @@ TEST(Core, ATakenBranchEndsWhatIsFetchedInACycle) {
   Program program;
   for (unsigned i = 0; i < 100; ++i) program.integer(1, {}).branch(Branch::kDirect, 0x1040 + 0x40 * i);
   EXPECT_EQ(cycles(with_alus(8), program), 100 + kFrame);
+}
+
+TEST(Core, TheFetchOfACycleEndsWithItsLines) {
+  json description = with_alus(8);
+  description["widths"]["fetch"] = 6;
+  // A line holds 16 instructions: fetched one line at a time it takes three cycles, of six, six and four.
+  EXPECT_EQ(cycles(description, independent(96)), 18 + kFrame);
+  description["widths"]["fetch_lines"] = 2;
+  EXPECT_EQ(cycles(description, independent(96)), 16 + kFrame);
 }
 
 TEST(Core, AMissingInstructionLineCostsTheDifferenceOfLatencies) {

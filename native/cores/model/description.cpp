@@ -86,7 +86,8 @@ void read_organisation(protocol::Reader& reader, const Fields& whole, Descriptio
 }
 
 void read_widths(protocol::Reader& reader, const Fields& whole, Widths& into) {
-  const auto fields = section(reader, whole, "widths", {"fetch", "enter", "issue", "commit", "depth_cycles", "buffer", "fuses"});
+  const auto fields =
+      section(reader, whole, "widths", {"fetch", "enter", "issue", "commit", "depth_cycles", "buffer", "fetch_lines", "fuses"});
   if (!fields) return;
   fields->number("fetch", into.fetch, 1, kMaxWidth);
   fields->number("enter", into.enter, 1, kMaxWidth);
@@ -94,6 +95,7 @@ void read_widths(protocol::Reader& reader, const Fields& whole, Widths& into) {
   fields->number("commit", into.commit, 1, kMaxWidth);
   fields->number("depth_cycles", into.depth_cycles, 1, 100);
   fields->number("buffer", into.buffer, 1, kMaxEntries);
+  fields->maybe_number("fetch_lines", into.fetch_lines, 1, 8);
   fields->maybe_choice<bool>("fuses", into.fuses_aes, {{"aes", true}, {"nothing", false}});
 }
 
@@ -196,14 +198,16 @@ void power_of_two(const Fields& fields, const char* key, std::uint32_t value) {
 }
 
 void read_branches(protocol::Reader& reader, const Fields& whole, Branches& into) {
-  const auto fields = section(reader, whole, "branches",
-                              {"predictor", "entries", "history", "tagged_entries", "tagged_tables", "target_entries",
-                               "target_ways", "returns", "taken_cycles", "target_miss_cycles"});
+  const auto fields =
+      section(reader, whole, "branches",
+              {"predictor", "entries", "history", "local_entries", "local_history", "tagged_entries", "tagged_tables",
+               "target_entries", "target_ways", "returns", "taken_cycles", "target_miss_cycles"});
   if (!fields) return;
   fields->choice<Predictor>("predictor", into.predictor,
                             {{"perfect", Predictor::kPerfect},
                              {"bimodal", Predictor::kBimodal},
                              {"gshare", Predictor::kGshare},
+                             {"tournament", Predictor::kTournament},
                              {"tage", Predictor::kTage}});
   fields->maybe_number("taken_cycles", into.taken_cycles, 0, 16);
   // A perfect predictor needs none of these keys but may have them, because sweeps replace only the predictor's name.
@@ -217,9 +221,14 @@ void read_branches(protocol::Reader& reader, const Fields& whole, Branches& into
   number("returns", into.returns, 1, 1024);
   number("target_miss_cycles", into.target_miss_cycles, 0, 64);
   power_of_two(*fields, "entries", into.entries);
-  if (into.predictor == Predictor::kGshare || fields->has("history")) fields->number("history", into.history, 1, 256);
-  if (into.predictor == Predictor::kGshare && fields->sound("history") && into.history > 22)
-    fields->fault("history", "gshare hashes at most 22 branches");
+  const bool is_tournament = into.predictor == Predictor::kTournament;
+  const bool is_global = into.predictor == Predictor::kGshare || is_tournament;
+  if (is_global || fields->has("history")) fields->number("history", into.history, 1, 256);
+  if (is_global && fields->sound("history") && into.history > 22)
+    fields->fault("history", "gshare and tournament use at most 22 branches");
+  if (is_tournament || fields->has("local_entries")) fields->number("local_entries", into.local_entries, 2, 1U << 20);
+  if (is_tournament || fields->has("local_history")) fields->number("local_history", into.local_history, 1, 20);
+  power_of_two(*fields, "local_entries", into.local_entries);
   if (into.predictor == Predictor::kTage) {
     if (!fields->has("history")) fields->fault("history", "is missing");
     fields->number("tagged_entries", into.tagged_entries, 2, 1U << 18);
@@ -253,8 +262,9 @@ Description parse_description(const json& description, const std::string& where)
   read_window(reader, whole, into);
   read_queues(reader, whole, into);
   read_units(reader, whole, into);
-  if (const auto forwarding = section(reader, whole, "store_forwarding", {"latency_cycles"})) {
+  if (const auto forwarding = section(reader, whole, "store_forwarding", {"latency_cycles", "disambiguation"})) {
     forwarding->number("latency_cycles", into.store_forwarding_cycles, 1, kMaxCycles);
+    forwarding->maybe_choice<bool>("disambiguation", into.waits_for_stores, {{"perfect", false}, {"none", true}});
   }
   read_branches(reader, whole, into.branches);
   read_memory_system(reader, whole, into);

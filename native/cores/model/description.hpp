@@ -54,6 +54,7 @@ struct Widths {
   std::uint32_t commit = 1;
   std::uint32_t depth_cycles = 1;  ///< from fetch until an instruction enters the window; the least cost of a misprediction
   std::uint32_t buffer = 1;        ///< instructions per context that are through the front end and wait for the window
+  std::uint32_t fetch_lines = 1;   ///< cache lines that the fetch of a cycle reads
   bool fuses_aes = false;          ///< AESE and AESMC, or AESD and AESIMC, on one register become one instruction behind fetch
 
   /// Return the most instructions of a context that were fetched and have not entered: those in the front end and those in the
@@ -86,12 +87,14 @@ struct Unit {
   std::array<std::optional<Execution>, kKinds> executes{};
 };
 
-enum class Predictor : std::uint8_t { kPerfect, kBimodal, kGshare, kTage };
+enum class Predictor : std::uint8_t { kPerfect, kBimodal, kGshare, kTournament, kTage };
 
 struct Branches {
   Predictor predictor = Predictor::kPerfect;
   std::uint32_t entries = 4096;         ///< entries of the table of two-bit counters; for TAGE of the base table
-  std::uint32_t history = 12;           ///< branches that gshare hashes; for TAGE the longest history
+  std::uint32_t history = 12;           ///< branches that gshare and tournament use; for TAGE the longest history
+  std::uint32_t local_entries = 1024;   ///< tournament: local histories
+  std::uint32_t local_history = 10;     ///< tournament: branches in a local history
   std::uint32_t tagged_entries = 1024;  ///< TAGE: entries of each tagged table
   std::uint32_t tagged_tables = 4;
   std::uint32_t target_entries = 2048;  ///< BTB
@@ -136,10 +139,10 @@ struct Tlbs {
 };
 
 struct Memory {
-  double latency_ns = 100;  ///< from the load until its data, through all caches
+  std::uint64_t latency_cycles = 100;  ///< from the load until its data, through all caches
   std::uint32_t banks = 1;
-  double bank_busy_ns = 0;    ///< time between two lines of one bank
-  double bandwidth_gbps = 0;  ///< Gb/s, both directions together
+  std::uint64_t bank_busy_cycles = 0;  ///< time between two lines of one bank
+  double bytes_per_cycle = 1;          ///< both directions together
 };
 
 struct Dma {
@@ -159,6 +162,7 @@ struct Description {
   std::vector<Queue> queues;
   std::vector<Unit> units;
   std::uint32_t store_forwarding_cycles = 1;  ///< from the store's data or the load's issue until the load's data
+  bool waits_for_stores = false;              ///< a load waits for the addresses of all older stores
   Branches branches;
   std::vector<CacheLevel> caches;
   std::size_t instruction_cache = 0;
@@ -166,8 +170,6 @@ struct Description {
   std::optional<Tlbs> tlbs;  ///< none: addresses need no translation
   Memory memory;
   std::optional<Dma> dma;
-
-  [[nodiscard]] double cycles_of_ns(double ns) const { return ns * clock_mhz / 1000; }
 };
 
 /// Read a description. Every key must exist, except those that docs/cores.md calls optional.

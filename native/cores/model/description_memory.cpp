@@ -12,7 +12,8 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t kMaxCaches = 8;
-constexpr double kMostLatency = 1000;  // cycles
+constexpr double kMostLatency = 1000;       // cycles
+constexpr double kMostMemoryTime = 100000;  // ns, or cycles
 constexpr double kMaxSizeBytes = 4.0 * (1U << 30);
 
 /// Return a whole number of bytes as text for messages.
@@ -220,14 +221,42 @@ void read_tlbs(protocol::Reader& reader, const Fields& whole, Description& into)
   into.tlbs = tlbs;
 }
 
-void read_memory(protocol::Reader& reader, const Fields& whole, Memory& into) {
+/// Read a time of memory in ns, or in cycles of the core where the memory's clock follows the core's.
+void read_time(const Fields& fields, const char* ns_key, const char* cycles_key, double clock_mhz, double least,
+               std::uint64_t& cycles) {
+  if (!fields.has(ns_key) && fields.has(cycles_key)) return fields.number(cycles_key, cycles, least, kMostMemoryTime);
+  if (fields.has(cycles_key)) return fields.fault(ns_key, "is given beside " + std::string(cycles_key) + ": give one of them");
+  double ns = 0;
+  fields.number(ns_key, ns, least, kMostMemoryTime);
+  if (fields.sound(ns_key)) cycles = static_cast<std::uint64_t>(std::ceil(ns * clock_mhz / 1000));
+}
+
+/// Read the bandwidth in Gb/s, or in bytes in a cycle of the core.
+void read_bandwidth(const Fields& fields, double clock_mhz, double& bytes_per_cycle) {
+  constexpr double kBytesPerUsPerGbps = 125;
+  if (!fields.has("bandwidth_gbps") && fields.has("bytes_per_cycle")) {
+    return fields.number("bytes_per_cycle", bytes_per_cycle, 0.001, 4096);
+  }
+  if (fields.has("bytes_per_cycle")) {
+    return fields.fault("bandwidth_gbps", "is given beside bytes_per_cycle: give one of them");
+  }
+  double gbps = 0;
+  fields.number("bandwidth_gbps", gbps, 0.01, 1e6);
+  if (fields.sound("bandwidth_gbps")) bytes_per_cycle = gbps * kBytesPerUsPerGbps / clock_mhz;
+}
+
+void read_memory(protocol::Reader& reader, const Fields& whole, double clock_mhz, Memory& into) {
   if (!whole.has("memory")) return whole.fault("memory", "is missing");
   const Fields fields(reader, whole.json()["memory"], whole.at("memory"));
-  if (!reader.object(fields.json(), fields.where(), {"latency_ns", "banks", "bank_busy_ns", "bandwidth_gbps"})) return;
-  fields.number("latency_ns", into.latency_ns, 1, 100000);
+  if (!reader.object(
+          fields.json(), fields.where(),
+          {"latency_ns", "latency_cycles", "banks", "bank_busy_ns", "bank_busy_cycles", "bandwidth_gbps", "bytes_per_cycle"})) {
+    return;
+  }
+  read_time(fields, "latency_ns", "latency_cycles", clock_mhz, 1, into.latency_cycles);
   fields.number("banks", into.banks, 1, 4096);
-  fields.number("bank_busy_ns", into.bank_busy_ns, 0, 100000);
-  fields.number("bandwidth_gbps", into.bandwidth_gbps, 0.01, 1e6);
+  read_time(fields, "bank_busy_ns", "bank_busy_cycles", clock_mhz, 0, into.bank_busy_cycles);
+  read_bandwidth(fields, clock_mhz, into.bytes_per_cycle);
 }
 
 void read_dma(protocol::Reader& reader, const Fields& whole, Description& into) {
@@ -260,7 +289,7 @@ void read_dma(protocol::Reader& reader, const Fields& whole, Description& into) 
 void read_memory_system(protocol::Reader& reader, const Fields& whole, Description& into) {
   read_caches(reader, whole, into);
   read_tlbs(reader, whole, into);
-  read_memory(reader, whole, into.memory);
+  read_memory(reader, whole, into.clock_mhz, into.memory);
   read_dma(reader, whole, into);
 }
 

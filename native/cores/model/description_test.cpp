@@ -49,6 +49,25 @@ TEST(Description, TheLatencyOfACacheWithAClockOfItsOwnIsInNanoseconds) {
   expect_error([&] { parse_description(description, "/processor"); }, {"latency_ns", "more than 1000 cycles"});
 }
 
+TEST(Description, MemoryHasItsTimesInNanosecondsOrInCycles) {
+  const json in_cycles = {{"latency_cycles", 62}, {"banks", 8}, {"bank_busy_cycles", 30}, {"bytes_per_cycle", 3.2}};
+  const json in_ns = {{"latency_ns", 62}, {"banks", 8}, {"bank_busy_ns", 30}, {"bandwidth_gbps", 25.6}};
+  for (const double mhz : {100.0, 300.0, 1000.0}) {
+    json description = with("/memory", in_cycles);
+    description["clock"]["mhz"] = mhz;
+    const Memory constant = parse_description(description, "/processor").memory;
+    EXPECT_EQ(constant.latency_cycles, 62U) << mhz;
+    EXPECT_EQ(constant.bank_busy_cycles, 30U) << mhz;
+    EXPECT_EQ(constant.bytes_per_cycle, 3.2) << mhz;
+    description["memory"] = in_ns;
+    const Memory follows = parse_description(description, "/processor").memory;
+    EXPECT_EQ(follows.latency_cycles, mhz == 1000 ? 62U : mhz == 300 ? 19U : 7U) << mhz;
+    EXPECT_DOUBLE_EQ(follows.bytes_per_cycle, 3200 / mhz) << mhz;
+  }
+  refuses("/memory/latency_cycles", 62, {"/processor/memory/latency_ns", "is given beside latency_cycles: give one of them"});
+  refuses("/memory/bytes_per_cycle", 1, {"/processor/memory/bandwidth_gbps", "is given beside bytes_per_cycle"});
+}
+
 TEST(Description, UnknownKeysAreRefusedByName) {
   refuses("/bogus", 1, {"/processor/bogus", "is not a field"});
   refuses("/widths/rename", 1, {"/processor/widths/rename"});
@@ -162,7 +181,8 @@ TEST(Description, PoliciesAndContextsHaveToFit) {
 
 TEST(Description, PredictorsNeedTheirTables) {
   refuses("/branches/predictor", "gshare", {"/processor/branches/entries: is missing", "/processor/branches/history"});
-  refuses("/branches", {{"predictor", "oracle"}}, {"is 'oracle', and must be one of: perfect, bimodal, gshare, tage"});
+  refuses("/branches", {{"predictor", "oracle"}},
+          {"is 'oracle', and must be one of: perfect, bimodal, gshare, tournament, tage"});
 }
 
 TEST(Description, DmaGoesWhereThereIsACache) {

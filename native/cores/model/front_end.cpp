@@ -142,9 +142,11 @@ bool Core::fetch_branch(Context& context, const Executed& executed, Fetched& fet
   return true;
 }
 
-/// Fetch up to `width` instructions of one line, up to a taken branch. @returns the number of fetched instructions
+/// Fetch up to `width` instructions of the lines that a cycle reads, up to a taken branch. @returns the number of fetched
+/// instructions
 std::uint32_t Core::fetch(Context& context, Cycle now, std::uint32_t width) {
   std::uint32_t fetched = 0;
+  std::uint32_t lines = 1;
   const Cause delayed_by = context.fetch_cause;
   while (fetched < width && context.buffer.size() < description_->widths.most_fetched()) {
     const Executed* const executed = context.feed.peek();
@@ -154,7 +156,7 @@ std::uint32_t Core::fetch(Context& context, Cycle now, std::uint32_t width) {
     }
     const std::uint64_t address = place(context.code_space, executed->pc);
     if (address >> instruction_line_shift_ != context.fetch_line) {
-      if (fetched > 0) break;
+      if (fetched > 0 && ++lines > description_->widths.fetch_lines) break;
       if (!fetch_line(context, address, now)) break;
     }
     if (fetched == 0) context.fetch_cause = Cause::kFrontEnd;

@@ -1,20 +1,13 @@
 #include "cores/model/memory.hpp"
 
-#include <cmath>
-
 namespace dpubench::cores {
-
-namespace {
-/// 1 Gb/s is 125 bytes in a microsecond, and a microsecond has `clock_mhz` cycles.
-constexpr double kBytesPerUsPerGbps = 125;
-}  // namespace
 
 MainMemory::MainMemory(const Description& description, std::uint32_t line_bytes, const Now& now)
     : line_bytes_(line_bytes),
-      latency_cycles_(static_cast<Cycle>(std::ceil(description.cycles_of_ns(description.memory.latency_ns)))),
-      bank_busy_cycles_(static_cast<Cycle>(std::ceil(description.cycles_of_ns(description.memory.bank_busy_ns)))),
+      latency_cycles_(description.memory.latency_cycles),
+      bank_busy_cycles_(description.memory.bank_busy_cycles),
       banks_(description.memory.banks, Places(1, now)),
-      bus_(description.memory.bandwidth_gbps * kBytesPerUsPerGbps / description.clock_mhz, now) {}
+      bus_(description.memory.bytes_per_cycle, now) {}
 
 Cycle MainMemory::book(std::uint64_t line, Cycle at) {
   if (before_) before_(at);

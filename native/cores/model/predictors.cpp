@@ -31,6 +31,23 @@ bool Gshare::predict(std::uint32_t context, std::uint64_t pc, bool taken) {
   return predicted;
 }
 
+bool Tournament::predict(std::uint32_t context, std::uint64_t pc, bool taken) {
+  std::uint64_t& history = histories_[context];
+  std::uint64_t& own = local_histories_[pc / kInstructionBytes & (local_histories_.size() - 1)];
+  std::uint8_t& local = local_[own];
+  const std::size_t index = history & (global_.size() - 1);
+  const bool local_taken = local >= kWeaklyTakenLocal;
+  if (taken && local < kStronglyTakenLocal) ++local;
+  if (!taken && local > 0) --local;
+  const bool global_taken = predict_and_train(global_[index], taken);
+  const bool takes_global = choices_[index] >= kWeaklyTaken;
+  // The choice learns only where the two disagree.
+  if (local_taken != global_taken) predict_and_train(choices_[index], global_taken == taken);
+  own = (own << 1 | (taken ? 1U : 0U)) & local_mask_;
+  history = (history << 1 | (taken ? 1U : 0U)) & history_mask_;
+  return takes_global ? global_taken : local_taken;
+}
+
 std::unique_ptr<DirectionPredictor> make_direction_predictor(const Branches& branches, std::uint32_t contexts) {
   switch (branches.predictor) {
     case Predictor::kPerfect:
@@ -39,6 +56,8 @@ std::unique_ptr<DirectionPredictor> make_direction_predictor(const Branches& bra
       return std::make_unique<Bimodal>(branches.entries);
     case Predictor::kGshare:
       return std::make_unique<Gshare>(branches.entries, branches.history, contexts);
+    case Predictor::kTournament:
+      return std::make_unique<Tournament>(branches, contexts);
     case Predictor::kTage:
       return std::make_unique<Tage>(branches, contexts);
   }

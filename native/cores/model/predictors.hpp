@@ -43,6 +43,34 @@ class Gshare final : public DirectionPredictor {
   std::vector<std::uint64_t> histories_;
 };
 
+/// The predictor of the Alpha 21264 (R. E. Kessler, The Alpha 21264 microprocessor, IEEE Micro 19(2), 1999): three-bit counters
+/// by the branch's own history, two-bit counters by global history, and two-bit counters by global history that choose between
+/// both.
+class Tournament final : public DirectionPredictor {
+ public:
+  Tournament(const Branches& branches, std::uint32_t contexts)
+      : history_mask_((std::uint64_t{1} << branches.history) - 1),
+        local_mask_((std::uint64_t{1} << branches.local_history) - 1),
+        local_histories_(branches.local_entries),
+        local_(std::size_t{1} << branches.local_history, kWeaklyTakenLocal - 1),
+        global_(branches.entries, 1),
+        choices_(branches.entries, 1),
+        histories_(contexts) {}
+  bool predict(std::uint32_t context, std::uint64_t pc, bool taken) override;
+
+ private:
+  static constexpr std::uint8_t kWeaklyTakenLocal = 4;
+  static constexpr std::uint8_t kStronglyTakenLocal = 7;
+
+  std::uint64_t history_mask_;
+  std::uint64_t local_mask_;
+  std::vector<std::uint64_t> local_histories_;  ///< by address; the contexts of a core share them
+  std::vector<std::uint8_t> local_;
+  std::vector<std::uint8_t> global_;
+  std::vector<std::uint8_t> choices_;  ///< the upper half of its values takes the global prediction
+  std::vector<std::uint64_t> histories_;
+};
+
 /// Return a new predictor, or null for a perfect one.
 std::unique_ptr<DirectionPredictor> make_direction_predictor(const Branches& branches, std::uint32_t contexts);
 

@@ -13,7 +13,7 @@ Branches branches(Predictor predictor) {
   Branches b;
   b.predictor = predictor;
   b.entries = 4096;
-  b.history = predictor == Predictor::kTage ? 64 : 10;
+  b.history = predictor == Predictor::kTage ? 64 : predictor == Predictor::kTournament ? 12 : 10;
   return b;
 }
 
@@ -62,6 +62,39 @@ TEST(Predictors, TageLearnsALoopLongerThanGsharesHistory) {
             0U);
 }
 
+TEST(Predictors, TournamentLearnsLoopsAsLongAsItsHistories) {
+  // Ten outcomes of its own determine the end of a loop of eight. Neither these nor twelve global ones see through one of forty.
+  EXPECT_EQ(wrong(
+                Predictor::kTournament, [](unsigned i) { return loop_of(i, 8); }, 4000, 2000),
+            0U);
+  EXPECT_EQ(wrong(
+                Predictor::kTournament, [](unsigned i) { return loop_of(i, 40); }, 4000, 2000),
+            50U);
+}
+
+TEST(Predictors, TournamentChoosesTheBetterOfItsTwo) {
+  // One branch repeats itself every four times, the other does what the one before it did: only global history knows that.
+  const auto unit = make_direction_predictor(branches(Predictor::kTournament), 1);
+  std::uint64_t state = 88172645463325252ULL;
+  unsigned local = 0;
+  unsigned global = 0;
+  for (unsigned i = 0; i < 20000; ++i) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    const bool coin = (state >> 32 & 1) != 0;
+    unit->predict(0, 0x4000, coin);
+    const bool follows = unit->predict(0, 0x5004, coin) != coin;
+    const bool repeats = unit->predict(0, 0x6008, i % 4 == 0) != (i % 4 == 0);
+    if (i >= 18000) {
+      global += follows ? 1 : 0;
+      local += repeats ? 1 : 0;
+    }
+  }
+  EXPECT_LT(global, 40U);
+  EXPECT_LT(local, 40U);
+}
+
 TEST(Predictors, NobodyPredictsChance) {
   std::uint64_t state = 88172645463325252ULL;
   std::vector<bool> coins;
@@ -71,7 +104,7 @@ TEST(Predictors, NobodyPredictsChance) {
     state ^= state << 17;
     coins.push_back((state >> 32 & 1) != 0);
   }
-  for (const Predictor predictor : {Predictor::kBimodal, Predictor::kGshare, Predictor::kTage}) {
+  for (const Predictor predictor : {Predictor::kBimodal, Predictor::kGshare, Predictor::kTournament, Predictor::kTage}) {
     const unsigned count = wrong(
         predictor, [&](unsigned i) { return coins[i]; }, 20000, 10000);
     EXPECT_GT(count, 4500U);

@@ -144,8 +144,8 @@ def test_unit_sets_clock_and_cores_change_what_they_say_and_nothing_else() -> No
 
 def test_a_divided_window_has_the_same_share_for_each_context(resident: reads.ReadsTrace) -> None:
     derived = models.load("alpha21264-1999").with_organisation(policy="smt", contexts=7, window="divided")
-    assert derived["window"] == {"instructions": 98, "loads": 28, "stores": 28}
-    assert [queue["entries"] for queue in derived["queues"]] == [28, 28]
+    assert derived["window"] == {"instructions": 77, "loads": 28, "stores": 28}
+    assert [queue["entries"] for queue in derived["queues"]] == [14, 14]
     assert len(simulated(derived, resident, messages=2)["contexts"]) == 7
 
 

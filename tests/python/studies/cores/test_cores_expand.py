@@ -149,17 +149,17 @@ def test_a_variant_lies_over_the_description_and_leaves_the_model_alone() -> Non
         before,
         {
             "window/instructions": "x4", "queues/*/entries": "x0.5", "units/integer/count": 5, "first_caches/size_bytes": "8KiB",
-            "data_cache/ways": 1, "branches": {"predictor": "perfect"}, "memory/latency_ns": "x2",
+            "data_cache/ways": 1, "branches": {"predictor": "perfect"}, "memory/latency_cycles": "x2",
         },
         64,
     )  # fmt: skip
     assert changed["window"]["instructions"] == 4 * before["window"]["instructions"]
-    assert [queue["entries"] for queue in changed["queues"]] == [queue["entries"] // 2 for queue in before["queues"]]
+    assert [queue["entries"] for queue in changed["queues"]] == [round(queue["entries"] / 2) for queue in before["queues"]]
     assert next(unit for unit in changed["units"] if unit["name"] == "integer")["count"] == 5
     assert {changed["caches"][name]["size_bytes"] for name in ("l1i", "l1d")} == {8192}
     assert (changed["caches"]["l1d"]["ways"], changed["caches"]["l1i"]["ways"]) == (1, before["caches"]["l1i"]["ways"])
     assert changed["branches"] == {"predictor": "perfect"}
-    assert changed["memory"]["latency_ns"] == 2 * before["memory"]["latency_ns"]
+    assert changed["memory"]["latency_cycles"] == 2 * before["memory"]["latency_cycles"]
     assert ALPHA.with_organisation() == before
 
 
