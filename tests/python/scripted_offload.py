@@ -90,7 +90,7 @@ def trial(command: dict[str, Any], job: dict[str, Any], number: int) -> None:
 
 def opened(job: dict[str, Any]) -> None:
     cpus = job.get("cpus")
-    ranks = []
+    ranks: list[dict[str, Any]] = []
     for role, number in (("host", job["hosts"]), ("worker", job["workers"])):
         for i in range(number):
             cpu = None if cpus is None else cpus[role][i % len(cpus[role])]
