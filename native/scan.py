@@ -11,6 +11,8 @@ Prints one line per source file, with fields separated by '|' (paths relative to
     datapath-test|<file>
     headroom|<file>                  of study headroom's program
     headroom-test|<file>
+    offload|<file>                   of study offload's program, without what needs MPI and UCX
+    offload-test|<file>
     cores|<file>                     of the processor model
     cores-test|<file>
     applications|<file>              common code of the whole applications
@@ -84,6 +86,8 @@ def main() -> None:
         print(describe_datapath(path))
     for path in sorted((NATIVE / "headroom").glob("*.cpp")):
         print(f"headroom{'-test' if path.name.endswith('_test.cpp') else ''}|{os.path.relpath(path, NATIVE)}")
+    for path in sorted((NATIVE / "offload").glob("*.cpp")):
+        print(f"offload{'-test' if path.name.endswith('_test.cpp') else ''}|{os.path.relpath(path, NATIVE)}")
     for path in sorted((NATIVE / "cores").rglob("*.cpp")):
         print(f"cores{'-test' if path.name.endswith('_test.cpp') else ''}|{os.path.relpath(path, NATIVE)}")
     for path in sorted((NATIVE / "applications").glob("*.cpp")):

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "datapath/memory.hpp"
+#include "datapath/ports/port.hpp"
 #include "datapath/server/serve.hpp"
 #include "datapath/server/setting.hpp"
+#include "datapath/workloads/workload.hpp"
 #include "programs/session.hpp"
 #include "protocol/commands.hpp"
 
@@ -56,6 +58,9 @@ class Server final : public dpubench::programs::SessionProgram<ServerJob> {
                        "print the catalog of workloads and kinds of ports as one hello event") {}
 
  private:
+  [[nodiscard]] nlohmann::json catalog(const EngineCatalog& engines) const override {
+    return {{"workloads", workload_catalog(engines)}, {"ports", port_catalog()}};
+  }
   void add_options(CLI::App& app) override {
     app.add_flag("--check", check_,
                  "read combinations of workload, parameters, engines and port (JSON lines) from standard input and say which are "

@@ -1,4 +1,5 @@
-// The frame of programs that take commands after their job: dpubench-server, dpubench-traffic and dpubench-headroom.
+// The frame of programs that take commands after their job: dpubench-server, dpubench-traffic, dpubench-headroom and
+// dpubench-offload.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "datapath/ports/port.hpp"
-#include "datapath/workloads/workload.hpp"
 #include "measure/clock.hpp"
 #include "programs/frame.hpp"
 #include "protocol/commands.hpp"
@@ -32,9 +31,6 @@ class SessionProgram : public Program {
 
  protected:
   void begin() final { commands_.emplace(STDIN_FILENO); }
-  [[nodiscard]] nlohmann::json catalog(const EngineCatalog& engines) const override {
-    return {{"workloads", datapath::workload_catalog(engines)}, {"ports", datapath::port_catalog()}};
-  }
   int run(const EngineCatalog& engines, protocol::EventWriter& events, int out_fd) final;
 
   /// Parse the job. @throws Error
@@ -45,6 +41,8 @@ class SessionProgram : public Program {
                              bool& working) = 0;
 
   [[nodiscard]] protocol::Commands& commands() { return *commands_; }
+  /// Wait for the next line of standard input: the job, then commands. Nothing at the end.
+  [[nodiscard]] virtual std::optional<std::string> next_line() { return commands_->next(); }
   /// Send a `progress` event. @param begun the part that is being prepared
   static void tell_begun(protocol::EventWriter& events, std::string_view begun, std::string& phase) {
     phase = begun == "ports" ? "ports" : "prepare";
@@ -59,7 +57,7 @@ template <class Job>
 int SessionProgram<Job>::run(const EngineCatalog& engines, protocol::EventWriter& events, int out_fd) {
   Job job;
   try {
-    const auto text = commands_->next();
+    const auto text = next_line();
     if (!text) throw Error("standard input ended before a job came");
     job = parse(*text);
   } catch (const Error& error) {

@@ -8,6 +8,8 @@
 #include "datapath/client/session.hpp"
 #include "datapath/client/watch.hpp"
 #include "datapath/memory.hpp"
+#include "datapath/ports/port.hpp"
+#include "datapath/workloads/workload.hpp"
 #include "programs/session.hpp"
 #include "protocol/commands.hpp"
 
@@ -107,6 +109,9 @@ class TrafficProgram final : public dpubench::programs::SessionProgram<TrafficJo
             "print the catalog of workloads and kinds of ports as one hello event") {}
 
  private:
+  [[nodiscard]] nlohmann::json catalog(const EngineCatalog& engines) const override {
+    return {{"workloads", workload_catalog(engines)}, {"ports", port_catalog()}};
+  }
   [[nodiscard]] TrafficJob parse(std::string_view text) const override { return parse_traffic_job(text); }
   std::uint64_t work(const TrafficJob& job, const EngineCatalog& engines, EventWriter& events, std::string& phase,
                      bool& working) override {
