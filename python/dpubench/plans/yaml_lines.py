@@ -17,6 +17,7 @@ _EXAMPLES: Final = {
     "plan": "study: operators",
     "file of targets": "bf2: {spec: ssh://ubuntu@bluefield}",
     "processor model": "title: Arm Cortex-A72",
+    "description of a cluster": "title: eight nodes",
 }
 
 Path = tuple[str | int, ...]

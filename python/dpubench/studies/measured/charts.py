@@ -18,12 +18,19 @@ class Chart:
 
     title: str
     quantity: str
-    over: str  #: parameter of the horizontal axis: a line for numbers, bars for words
+    over: str  #: parameter of the horizontal axis: a line for numbers, bars for words; or another quantity: marks without lines
     axis: str  #: words for that axis, with the unit
     where: Mapping[str, str] = field(default_factory=dict)  #: parameters of the points that it shows
+    least: int = 1  #: fewest places on the horizontal axis with which there is something to see
+    by: Sequence[str] = ()  #: parameters that tell its lines apart; without any, all that differ
 
     def shows(self, point: PointSummary) -> bool:
-        return self.over in point.parameters and self.quantity in point.figures and self.where.items() <= point.parameters.items()
+        known = self.over in point.parameters or self.over in point.figures
+        return known and self.quantity in point.figures and self.where.items() <= point.parameters.items()
+
+    def place(self, point: PointSummary) -> str:
+        """Return where ``point`` stands on the horizontal axis."""
+        return point.parameters[self.over] if self.over in point.parameters else f"{point.figures[self.over].value:.6g}"
 
 
 def declared(study: str) -> Sequence[Chart]:
@@ -34,21 +41,24 @@ def declared(study: str) -> Sequence[Chart]:
 
 def drawn(run: RunSummary, charts: Sequence[Chart]) -> list[dict[str, Any]]:
     """Return those of ``charts`` that have a point in ``run``, as data for the page."""
-    return [_drawn(run, chart, shown) for chart in charts if (shown := [p for p in run.points if chart.shows(p)])]
+    found = [(chart, [p for p in run.points if chart.shows(p)]) for chart in charts]
+    return [_drawn(run, chart, shown) for chart, shown in found if shown and len({chart.place(p) for p in shown}) >= chart.least]
 
 
 def _drawn(run: RunSummary, chart: Chart, shown: Sequence[PointSummary]) -> dict[str, Any]:
     quantity = next(q for q in run.quantities if q.name == chart.quantity)
-    varying = [name for name in shown[0].parameters if name != chart.over and len({p.parameters.get(name) for p in shown}) > 1]
+    differing = [name for name in shown[0].parameters if name != chart.over and len({p.parameters.get(name) for p in shown}) > 1]
+    varying = [name for name in differing if name in chart.by] if chart.by else differing
     lines: dict[str, list[dict[str, Any]]] = {}
     for point in shown:
         value, low, high = triple(point.figures[chart.quantity])
-        entry = {"x": point.parameters[chart.over], "value": value, "low": low, "high": high, "rough": not point.converged}
+        entry = {"x": chart.place(point), "value": value, "low": low, "high": high, "rough": not point.converged}
         lines.setdefault(", ".join(f"{name} {point.parameters[name]}" for name in varying if name in point.parameters), []).append(entry)
     return {
-        "title": chart.title, "axis": chart.axis, "quantity": f"{quantity.title}, {quantity.unit}", "better": quantity.better,
-        "fixed": ", ".join(f"{k} {v}" for k, v in shown[0].parameters.items() if k not in varying and k not in {chart.over, *chart.where}),
-        "numeric": all(_is_number(point.parameters[chart.over]) for point in shown),
+        "title": chart.title, "axis": chart.axis, "quantity": ", ".join(filter(None, [quantity.title, quantity.unit])), "better": quantity.better,
+        "fixed": ", ".join(f"{k} {v}" for k, v in shown[0].parameters.items() if k not in differing and k not in {chart.over, *chart.where}),
+        "numeric": all(_is_number(chart.place(point)) for point in shown), "marks": chart.over not in shown[0].parameters,
+        "note": "modelled, without intervals" if run.origin == "modelled" else "95 % intervals over rounds; hollow: not converged",
         "lines": [{"name": name, "points": points} for name, points in lines.items()],
     }  # fmt: skip
 

@@ -109,11 +109,16 @@ class MeasuredRun(Work):
             and not statistics.has_converged(list(values.values()), plan.precision, max(plan.rounds.min, statistics.MINIMUM_ROUNDS))
         ]  # fmt: skip
 
+    def _ordered(self, points: list[str], chance: random.Random) -> list[str]:
+        """Return ``points`` in the order of a round, which differs from round to round."""
+        chance.shuffle(points)
+        return points
+
     def _round(self) -> bool:
         active = self._active()
         if not active or (self._number > 0 and self._round_s and self.budget.left_s() < self._round_s[-1]):
             return False
-        random.Random(f"{self.plan.seed}/{self._number}").shuffle(active)
+        active = self._ordered(active, random.Random(f"{self.plan.seed}/{self._number}"))
         self.stage(f"round {self._number + 1}, {len(active)} points", len(active), max(self.budget.left_s(), 0.0))
         begun, started, whole = time.monotonic(), now_utc(), False
         file = self._file = self.writer.begin_round(self._number)

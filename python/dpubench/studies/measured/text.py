@@ -34,6 +34,8 @@ def counts(run: RunSummary) -> str:
     if run.origin == "emulated":
         work = sum(bool(p.verified) for p in run.points)
         return f"{count(len(run.points), 'point')}, {work} verified; {run.label}, so that no time or rate is shown"
+    if run.origin == "modelled":
+        return f"{count(len(run.points), 'point')}, {sum(bool(p.figures) for p in run.points)} with figures; {run.label or 'modelled'}"
     measured = [p for p in run.points if p.figures]
     loose = sum(not p.converged for p in measured)
     return f"{count(len(run.points), 'point')}, {len(measured)} measured in {count(run.rounds, 'round')}; {loose} did not converge"
@@ -48,6 +50,7 @@ class PointsTable:
     parameters: Sequence[str]  #: names of the others
     points: Sequence[PointSummary]
     quantities: Sequence[Quantity]  #: those that one of the points has, or could have
+    is_exact: bool = False  #: whether its figures are modelled, so that they have no intervals
 
 
 def tables_of(run: RunSummary) -> list[PointsTable]:
@@ -56,14 +59,14 @@ def tables_of(run: RunSummary) -> list[PointsTable]:
     for point in run.points:
         by_test.setdefault(point.parameters.get("test", ""), []).append(point)
     quantities = [] if run.origin == "emulated" else run.quantities
-    return [_table_of(test, points, quantities) for test, points in by_test.items()]
+    return [_table_of(test, points, quantities, is_exact=run.origin == "modelled") for test, points in by_test.items()]
 
 
-def _table_of(test: str, points: Sequence[PointSummary], quantities: Sequence[Quantity]) -> PointsTable:
+def _table_of(test: str, points: Sequence[PointSummary], quantities: Sequence[Quantity], *, is_exact: bool) -> PointsTable:
     names = [name for name in dict.fromkeys(name for point in points for name in point.parameters) if name != "test"]
     varying = [name for name in names if len({point.parameters.get(name) for point in points}) > 1] or names
     fixed = words({name: points[0].parameters[name] for name in names if name not in varying})
-    return PointsTable(test, fixed, varying, points, _had(quantities, points))
+    return PointsTable(test, fixed, varying, points, _had(quantities, points), is_exact)
 
 
 def _had(quantities: Sequence[Quantity], points: Sequence[PointSummary]) -> Sequence[Quantity]:
@@ -77,11 +80,16 @@ def heading(shown: PointsTable) -> list[str]:
 
 def points_table(shown: PointsTable) -> str:
     """Return a table: parameters, and each quantity with its interval."""
-    header = (*shown.parameters, *(f"{q.title} ({q.unit})" for q in shown.quantities), "remarks")
+    header = (*shown.parameters, *(heading_of(q) for q in shown.quantities), "remarks")
     rows = [
-        (*parameters_of(shown, p), *(interval_text(p.figures.get(q.name)) for q in shown.quantities), remarks(p)) for p in shown.points
+        (*parameters_of(shown, p), *(figure_text(shown, p, q) for q in shown.quantities), remarks(p)) for p in shown.points
     ]  # fmt: skip
     return table(header, rows, [*(is_number_column(shown, n) for n in shown.parameters), *(True for _ in shown.quantities), False])
+
+
+def heading_of(quantity: Quantity) -> str:
+    """Return the head of a quantity's column: its title, with the unit if it has one."""
+    return f"{quantity.title} ({quantity.unit})" if quantity.unit else quantity.title
 
 
 def parameters_of(shown: PointsTable, point: PointSummary) -> list[str]:
@@ -92,6 +100,12 @@ def parameters_of(shown: PointsTable, point: PointSummary) -> list[str]:
 def is_number_column(shown: PointsTable, name: str) -> bool:
     """Return whether a parameter has only numbers in a table."""
     return all(point.parameters.get(name, "").isdigit() for point in shown.points)
+
+
+def figure_text(shown: PointsTable, point: PointSummary, quantity: Quantity) -> str:
+    """Return a figure as a table shows it; ``-`` where there is none. A modelled one stands alone."""
+    found = point.figures.get(quantity.name)
+    return significant(found.value) if shown.is_exact and found is not None else interval_text(found)
 
 
 def interval_text(interval: Interval | None) -> str:

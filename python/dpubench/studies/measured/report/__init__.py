@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,16 @@ from dpubench.studies.measured.text import PointsTable
 HERE: Final = Path(__file__).parent
 
 
+@dataclass(frozen=True)
+class MoreTable:
+    """A table of a study's own, below its figures."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    note: str = ""
+
+
 @dataclass(slots=True)
 class RunPart:
     """The part of the page about one run."""
@@ -29,6 +39,7 @@ class RunPart:
     run: RunSummary
     tables: list[PointsTable]
     better: list[tuple[str, str]]  #: quantity -> whether more or less of it is better
+    more: list[MoreTable] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,9 +51,13 @@ class Page(PageOfStudy):
 
 def section(runs: list[RunSummary], baseline: str | None = None) -> Section:
     """Return the report of ``runs``; ``baseline`` names the run that comes first. @raises ValueError without runs, or if none has that name"""
-    page = build(runs, baseline)
-    more = {"parameters_of": text.parameters_of, "is_number": text.is_number_column}
-    return Section(runs[0].study, page, HERE, {"heading": text.heading, "remarks": text.remarks}, more=more, styles=(TABLES,))
+    return section_of(build(runs, baseline), runs[0].study)
+
+
+def section_of(page: Page, study: str) -> Section:
+    """Return the section that ``page`` of ``study`` makes."""
+    more = {"parameters_of": text.parameters_of, "is_number": text.is_number_column, "heading_of": text.heading_of}
+    return Section(study, page, HERE, {"heading": text.heading, "remarks": text.remarks}, more=more, styles=(TABLES,))
 
 
 def build(runs: list[RunSummary], baseline: str | None = None) -> Page:
@@ -64,7 +79,7 @@ def _charts(run: RunSummary) -> list[dict[str, Any]]:
 
 
 def _better(run: RunSummary) -> list[tuple[str, str]]:
-    seen = {q.name: (q.title, q.better) for found in text.tables_of(run) for q in found.quantities}
+    seen = {q.name: (q.title, q.better) for found in text.tables_of(run) for q in found.quantities if q.better != "neither"}
     return list(seen.values())
 
 

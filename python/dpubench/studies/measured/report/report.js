@@ -2,7 +2,7 @@
 for (const study of new Set([...document.querySelectorAll(".figures[data-of]")].map((holder) => holder.dataset.of))) dpubench.part(study, ({ $$, data }) => {
   const { h, num, span, sizeText, media, LIGHT, theme, SYMBOLS, DASHES, plain, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, onAppearance } = dpubench;
   const look = (index, th) => ({ color: th.lines[index % th.lines.length], dash: DASHES[Math.floor(index / th.lines.length) % DASHES.length], symbol: SYMBOLS[index % SYMBOLS.length] });
-  const hover = (figure, line, p) => [`<b>${plain(line.name || figure.quantity)}</b>`, `${plain(figure.axis)}: ${plain(p.x)}`, plain(`${span(p.value, p.low, p.high).value}  [${span(p.value, p.low, p.high).range}], ${figure.quantity}`), ...(p.rough ? ["not converged or few rounds"] : [])].join("<br>");
+  const hover = (figure, line, p) => [`<b>${plain(line.name || figure.quantity)}</b>`, `${plain(figure.axis)}: ${plain(p.x)}`, plain(`${span(p.value, p.low, p.high).value}  ${p.low === null ? "" : `[${span(p.value, p.low, p.high).range}]`}, ${figure.quantity}`), ...(p.rough ? ["not converged or few rounds"] : [])].join("<br>");
   const errors = (points, color) => ({ type: "data", symmetric: false, color, thickness: 1.1, width: 3, array: points.map((p) => (p.high === null ? 0 : p.high - p.value)), arrayminus: points.map((p) => (p.low === null ? 0 : p.value - p.low)) });
 
   function traces(figure, th) {
@@ -11,7 +11,7 @@ for (const study of new Set([...document.querySelectorAll(".figures[data-of]")].
       const points = figure.numeric ? [...line.points].sort((a, b) => a.x - b.x) : line.points;
       const common = { name: plain(line.name), x: points.map((p) => (figure.numeric ? Number(p.x) : plain(p.x))), y: points.map((p) => p.value), hoverinfo: "text", hovertext: points.map((p) => hover(figure, line, p)), error_y: errors(points, figure.numeric ? color : th.ink) };
       if (!figure.numeric) return { ...common, type: "bar", marker: { color } };
-      return { ...common, mode: "lines+markers", line: { color, width: 1.7, dash }, marker: { symbol, size: 7, color: points.map((p) => (p.rough ? th.paper : color)), line: { color, width: 1.4 } } };
+      return { ...common, mode: figure.marks ? "markers" : "lines+markers", line: { color, width: 1.7, dash }, marker: { symbol, size: 7, color: points.map((p) => (p.rough ? th.paper : color)), line: { color, width: 1.4 } } };
     });
   }
   /** Lines are named at their ends, where names that would touch are pushed apart; bars have a legend. */
@@ -34,7 +34,7 @@ for (const study of new Set([...document.querySelectorAll(".figures[data-of]")].
       const text = (y, shift, words, size) => annotations.push({ xref: "paper", yref: "paper", x: 0, xshift: -margin.l + 8, y, yshift: shift, xanchor: "left", yanchor: "middle", showarrow: false, text: words, font: { size, color: size > 12 ? th.ink : th.soft } });
       text(1, 38, `<b>${plain(figure.title)}</b>`, 13);
       text(1, 20, plain([figure.label, figure.fixed].filter(Boolean).join("; ")), 10);
-      text(0, -58, plain(`95 % intervals over rounds; hollow: not converged. dpubench ${data.study}, ${figure.run}.`), 9);
+      text(0, -58, plain(`${figure.note}. dpubench ${data.study}, ${figure.run}.`), 9);
     }
     const y = { ...axis, type: log ? "log" : "linear", range: log ? [Math.log10(low), Math.log10(high)] : [0, high], showline: false, title: { text: plain(figure.quantity), standoff: 4 } };
     if (log) { y.tickvals = ticks(low, high); y.ticktext = y.tickvals.map(tickText); }
@@ -67,7 +67,7 @@ for (const study of new Set([...document.querySelectorAll(".figures[data-of]")].
     holder.replaceChildren(...figures.map((figure) => h("figure", { class: "plot" },
       h("figcaption", {}, figure.title, h("span", { class: "downloads" }, ...["svg", "png", "pdf", "csv"].map((format) => h("button", { type: "button", "aria-label": `Download ${figure.title} as ${format.toUpperCase()}`, click: () => download(figure, format).catch(failing("Download")) }, format.toUpperCase())))),
       h("div", { class: "canvas", role: "img", "aria-label": `${figure.title}. The numbers are in the table below the figure.` }),
-      h("p", { class: "under" }, ...(figure.label ? [h("span", { class: "label" }, figure.label), " "] : []), `${figure.fixed ? `${figure.fixed}; ` : ""}${figure.better} is better.`),
+      h("p", { class: "under" }, ...(figure.label ? [h("span", { class: "label" }, figure.label), " "] : []), `${figure.fixed ? `${figure.fixed}; ` : ""}${figure.better === "neither" ? "" : `${figure.better} is better.`}`),
       h("details", { class: "numbers" }, h("summary", {}, "Numbers"), h("div", { class: "points-body", tabindex: "0", role: "region", "aria-label": `Numbers of ${figure.title}` }, table(figure))))));
     library("lib-plotly");
     $$(".canvas", holder).forEach((canvas, index) => {
