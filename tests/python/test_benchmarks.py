@@ -178,6 +178,28 @@ def test_the_power_checks_have_the_rounds_that_they_need(layouts: int) -> None:
         assert _found(12, 50, layouts) < 0.9
 
 
+def _judged(change: float, scatter: float, points: int) -> tuple[float, float]:
+    """Return the share of simulated points with a change (log) of their rate that pass, and the mean of their rounds."""
+    rng = np.random.default_rng(1)
+    passed, rounds = 0, 0
+    for _ in range(points):
+        ratios = np.exp(rng.normal(change, scatter, distinct.LOOKS[-1]))
+        verdicts = ((look, distinct.within(distinct.looked_at(statistics.interval_of_rounds(ratios[:look]), look))) for look in distinct.LOOKS)
+        look, verdict = next(((n, v) for n, v in verdicts if v != "undecided"), (distinct.LOOKS[-1], "undecided"))
+        passed += verdict == "pass"
+        rounds += look
+    return passed / points, rounds / points
+
+
+def test_points_whose_messages_are_too_few_do_not_pass_because_they_are_looked_at_often() -> None:
+    limit = math.log(1 - distinct.MOST)
+    assert _judged(limit, 0.006, 600)[0] <= 0.08, "one at the limit"
+    assert _judged(1.5 * limit, 0.006, 300)[0] == 0.0
+    passed, rounds = _judged(0.0, 0.002, 200)
+    assert passed == 1.0 and rounds < 3, "a quiet machine needs fewer rounds than the three of every point before"
+    assert _judged(0.0, 0.01, 200)[0] >= 0.98
+
+
 def _outside(scale: float, points: int, rng: np.random.Generator) -> list[str]:
     """Return the numbers of equal pairs of eight rounds whose interval, ``scale`` times as wide as it should be, does not hold 1."""
     found = []
