@@ -96,7 +96,7 @@ def _plain_wheel(folder: Path) -> Path:
     """Make the wheel of the Python package alone, from a copy: setuptools writes into the folder that it works in."""
     copy = folder / "source"
     tracked = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "python", "pyproject.toml", "README.md", "LICENSE"],
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "python", "pyproject.toml", "README.md", "LICENSE", "LICENSES"],
         cwd=ROOT,
         capture_output=True,
         check=True,
