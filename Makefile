@@ -76,7 +76,7 @@ docs-site: venv $(VENV)-docs/stamp
 
 wheel: deps venv  ## a wheel with the native programs inside, in dist/
 	@scripts/build.sh $(BUILD)-wheel -Dwerror=$(WERROR)
-	@$(BIN)/python scripts/wheel.py $(BUILD)-wheel dist
+	@$(BIN)/python scripts/make_wheel.py $(BUILD)-wheel dist
 
 wheel-test: wheel deps-test venv-test  ## install the wheel where nothing else is: Debian 12, and C library 2.31 (long; x86-64, Debian)
 	@DPUBENCH_WHEEL=$(abspath dist) $(BIN)/python -m pytest -q -m wheel --durations 5 tests/python/wheel

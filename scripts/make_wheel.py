@@ -1,4 +1,4 @@
-"""Make a wheel with the native programs inside: `wheel.py BUILD_FOLDER OUTPUT_FOLDER`.
+"""Make a wheel with the native programs inside: `make_wheel.py BUILD_FOLDER OUTPUT_FOLDER`.
 
 The programs come as in a bundle (`dpubench bundle`): with every library that they need, the C library and its loader too. So the wheel runs where
 Python's own packages run, whatever C library and whatever libraries the system has, and needs no compiler there. With them come the manual page, the
@@ -96,7 +96,7 @@ def _plain_wheel(folder: Path) -> Path:
     """Make the wheel of the Python package alone, from a copy: setuptools writes into the folder that it works in."""
     copy = folder / "source"
     tracked = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "python", "pyproject.toml", "README.md", "LICENSE"],
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "python", "pyproject.toml", "README.md", "LICENSE", "LICENSES"],
         cwd=ROOT,
         capture_output=True,
         check=True,
