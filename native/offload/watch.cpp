@@ -19,7 +19,7 @@ namespace {
 constexpr int kExitFailed = 1;
 constexpr int kLookEveryMs = 100;
 
-double now_ns() {
+double raw_now_ns() {
   return static_cast<double>(measure::Clock::monotonic_raw_ns());
 }
 
@@ -44,7 +44,7 @@ void Watch::begin(std::string_view phase, double limit_s) {
   const std::lock_guard lock(mutex_);
   phase_ = phase;
   limit_s_ = limit_s;
-  begin_ns_ = now_ns();
+  begin_ns_ = raw_now_ns();
   in_phase_ = true;
 }
 
@@ -80,7 +80,7 @@ void Watch::watch(int signals) {
     if ((watched[1].revents & POLLIN) != 0) {
       give_up("a signal ended this rank: the launcher ends all ranks when one dies, or someone asked for the end");
     }
-    if (now_ns() - begin_ns_ > limit_s_ * 1e9) {
+    if (raw_now_ns() - begin_ns_ > limit_s_ * 1e9) {
       std::array<char, 32> seconds{};
       (void)std::snprintf(seconds.data(), seconds.size(), "%g", limit_s_);
       give_up("did not end within " + std::string(seconds.data()) +

@@ -22,7 +22,7 @@ constexpr unsigned kPollsBeforeSleep = 200;
 constexpr unsigned kPollsBeforeYield = 64;
 constexpr unsigned kMostSleepsAtEnd = 30'000;  // about 3 s
 
-void need(int code, const char* what) {
+void need_mpi(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int size = 0;
@@ -55,25 +55,25 @@ class Mpi final : public MpiWire {
   [[nodiscard]] std::string node() const override {
     std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
     int size = 0;
-    need(MPI_Get_processor_name(name.data(), &size), "the node has no name");
+    need_mpi(MPI_Get_processor_name(name.data(), &size), "the node has no name");
     return name.data();
   }
   [[nodiscard]] std::optional<int> block() const override {
     int* number = nullptr;
     int is_set = 0;
-    need(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &is_set), "cannot read MPI_APPNUM");
+    need_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &is_set), "cannot read MPI_APPNUM");
     return is_set != 0 ? std::optional(*number) : std::nullopt;
   }
 
   std::optional<std::string> share(std::optional<std::string> line) override {
     std::int64_t size = line ? static_cast<std::int64_t>(line->size()) : -1;
     MPI_Request request = MPI_REQUEST_NULL;
-    need(MPI_Ibcast(&size, 1, MPI_INT64_T, 0, MPI_COMM_WORLD, &request), "cannot share a line");
+    need_mpi(MPI_Ibcast(&size, 1, MPI_INT64_T, 0, MPI_COMM_WORLD, &request), "cannot share a line");
     wait(request, true, {});
     if (size < 0) return std::nullopt;
     std::string text = line.value_or(std::string());
     text.resize(static_cast<std::size_t>(size));
-    need(MPI_Bcast(text.data(), static_cast<int>(size), MPI_CHAR, 0, MPI_COMM_WORLD), "cannot share a line");
+    need_mpi(MPI_Bcast(text.data(), static_cast<int>(size), MPI_CHAR, 0, MPI_COMM_WORLD), "cannot share a line");
     return text;
   }
 
@@ -81,12 +81,12 @@ class Mpi final : public MpiWire {
     const auto ranks = static_cast<std::size_t>(size_);
     const int size = static_cast<int>(text.size());
     std::vector<int> sizes(ranks);
-    need(MPI_Allgather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, MPI_COMM_WORLD), "cannot gather texts");
+    need_mpi(MPI_Allgather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, MPI_COMM_WORLD), "cannot gather texts");
     std::vector<int> places(ranks);
     std::exclusive_scan(sizes.begin(), sizes.end(), places.begin(), 0);
     std::string all(static_cast<std::size_t>(places.back() + sizes.back()), '\0');
-    need(MPI_Allgatherv(text.data(), size, MPI_CHAR, all.data(), sizes.data(), places.data(), MPI_CHAR, MPI_COMM_WORLD),
-         "cannot gather texts");
+    need_mpi(MPI_Allgatherv(text.data(), size, MPI_CHAR, all.data(), sizes.data(), places.data(), MPI_CHAR, MPI_COMM_WORLD),
+             "cannot gather texts");
     std::vector<std::string> texts(ranks);
     for (std::size_t r = 0; r < ranks; ++r) {
       texts[r] = all.substr(static_cast<std::size_t>(places[r]), static_cast<std::size_t>(sizes[r]));
@@ -95,30 +95,30 @@ class Mpi final : public MpiWire {
   }
 
   void split(bool is_host) override {
-    need(MPI_Comm_split(MPI_COMM_WORLD, is_host ? 0 : 1, rank_, &role_), "cannot make the group of hosts");
+    need_mpi(MPI_Comm_split(MPI_COMM_WORLD, is_host ? 0 : 1, rank_, &role_), "cannot make the group of hosts");
     MPI_Comm_set_errhandler(role_, MPI_ERRORS_RETURN);
   }
 
   void barrier(Group group, bool sleepy, const Idle& idle) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    need(MPI_Ibarrier(group == Group::kAll ? MPI_COMM_WORLD : role_, &request), "a barrier failed");
+    need_mpi(MPI_Ibarrier(group == Group::kAll ? MPI_COMM_WORLD : role_, &request), "a barrier failed");
     wait(request, sleepy, idle);
   }
 
   void combine(std::vector<double>& values, bool sum) override {
-    need(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, sum ? MPI_SUM : MPI_MAX,
-                       MPI_COMM_WORLD),
-         "cannot combine values");
+    need_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, sum ? MPI_SUM : MPI_MAX,
+                           MPI_COMM_WORLD),
+             "cannot combine values");
   }
 
   void collective(Pattern pattern, const std::byte* input, std::byte* output, std::size_t bytes,
                   const std::function<void()>& between) override {
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = start(pattern, input, output, static_cast<int>(bytes), between ? &request : nullptr);
-    need(code, "a collective failed");
+    need_mpi(code, "a collective failed");
     if (!between) return;
     between();
-    need(MPI_Wait(&request, MPI_STATUS_IGNORE), "a collective failed");
+    need_mpi(MPI_Wait(&request, MPI_STATUS_IGNORE), "a collective failed");
   }
 
   void close(int status) override {
@@ -138,7 +138,7 @@ class Mpi final : public MpiWire {
   static void wait(MPI_Request& request, bool sleepy, const Idle& idle) {
     int done = 0;
     for (unsigned polls = 1;; ++polls) {
-      need(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "a wait failed");
+      need_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "a wait failed");
       if (done != 0) return;
       if (idle) idle();
       if (sleepy && polls > kPollsBeforeSleep) {
@@ -198,8 +198,10 @@ std::string mpi_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int size = 0;
   MPI_Get_library_version(text.data(), &size);
-  const std::string all(text.data());
-  return all.substr(0, all.find('\n'));
+  std::string first(text.data());
+  first.resize(std::min(first.size(), first.find('\n')));
+  std::replace(first.begin(), first.end(), '\t', ' ');  // MPICH's
+  return first;
 }
 
 }  // namespace dpubench::offload

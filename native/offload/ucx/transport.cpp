@@ -12,7 +12,7 @@
 namespace dpubench::offload {
 namespace {
 
-void need(ucs_status_t status, const char* what, const char* remedy = "") {
+void need_ucx(ucs_status_t status, const char* what, const char* remedy = "") {
   if (status != UCS_OK) throw Error(std::string("UCX: ") + what + ": " + ucs_status_string(status) + remedy);
 }
 
@@ -36,19 +36,19 @@ class Ucx final : public Transport {
  public:
   Ucx() {
     ucp_config_t* config = nullptr;
-    need(ucp_config_read(nullptr, nullptr, &config), "cannot read its settings (UCX_... in the environment)");
+    need_ucx(ucp_config_read(nullptr, nullptr, &config), "cannot read its settings (UCX_... in the environment)");
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES;
     params.features = UCP_FEATURE_RMA;
     const ucs_status_t status = ucp_init(&params, config, &context_);
     ucp_config_release(config);
-    need(status, "cannot start", ": look at UCX_TLS and UCX_NET_DEVICES");
+    need_ucx(status, "cannot start", ": look at UCX_TLS and UCX_NET_DEVICES");
     ucp_worker_params_t worker{};
     worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     worker.thread_mode = UCS_THREAD_MODE_SINGLE;
     if (const ucs_status_t made = ucp_worker_create(context_, &worker, &worker_); made != UCS_OK) {
       ucp_cleanup(context_);
-      need(made, "cannot make a worker", ": look at UCX_TLS and UCX_NET_DEVICES");
+      need_ucx(made, "cannot make a worker", ": look at UCX_TLS and UCX_NET_DEVICES");
     }
   }
   Ucx(const Ucx&) = delete;
@@ -80,11 +80,12 @@ class Ucx final : public Transport {
     params.length = bytes;
     params.flags = UCP_MEM_MAP_ALLOCATE;
     const std::string what = "cannot allocate and register " + std::to_string(bytes) + " bytes";
-    need(ucp_mem_map(context_, &params, &memory_), what.c_str(),
-         ": lower largest_bytes, or raise the limits of shared and locked memory (kernel.shmmax, size of /dev/shm, ulimit -l)");
+    need_ucx(
+        ucp_mem_map(context_, &params, &memory_), what.c_str(),
+        ": lower largest_bytes, or raise the limits of shared and locked memory (kernel.shmmax, size of /dev/shm, ulimit -l)");
     ucp_mem_attr_t attributes{};
     attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH;
-    need(ucp_mem_query(memory_, &attributes), "cannot look at registered memory");
+    need_ucx(ucp_mem_query(memory_, &attributes), "cannot look at registered memory");
     window_ = static_cast<std::byte*>(attributes.address);
     return window_;
   }
@@ -92,13 +93,13 @@ class Ucx final : public Transport {
   [[nodiscard]] std::string address() const override {
     ucp_address_t* worker = nullptr;
     std::size_t worker_size = 0;
-    need(ucp_worker_get_address(worker_, &worker, &worker_size), "has no address");
+    need_ucx(ucp_worker_get_address(worker_, &worker, &worker_size), "has no address");
     std::string text;
     append(text, {reinterpret_cast<const char*>(worker), worker_size});
     ucp_worker_release_address(worker_, worker);
     void* key = nullptr;
     std::size_t key_size = 0;
-    need(ucp_rkey_pack(context_, memory_, &key, &key_size), "cannot pack the key of registered memory");
+    need_ucx(ucp_rkey_pack(context_, memory_, &key, &key_size), "cannot pack the key of registered memory");
     append(text, {static_cast<const char*>(key), key_size});
     ucp_rkey_buffer_release(key);
     const auto begin = reinterpret_cast<std::uint64_t>(window_);
@@ -119,8 +120,8 @@ class Ucx final : public Transport {
       params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
       params.address = reinterpret_cast<const ucp_address_t*>(worker.data());
       const std::string what = "cannot reach rank " + std::to_string(rank);
-      need(ucp_ep_create(worker_, &params, &peer.endpoint), what.c_str(), ": look at UCX_TLS and UCX_NET_DEVICES");
-      need(ucp_ep_rkey_unpack(peer.endpoint, key.data(), &peer.key), (what + "'s memory").c_str());
+      need_ucx(ucp_ep_create(worker_, &params, &peer.endpoint), what.c_str(), ": look at UCX_TLS and UCX_NET_DEVICES");
+      need_ucx(ucp_ep_rkey_unpack(peer.endpoint, key.data(), &peer.key), (what + "'s memory").c_str());
       std::memcpy(&peer.begin, begin.data(), sizeof peer.begin);
       void* here = nullptr;
       // Only over shared memory; elsewhere the answer is UCS_ERR_UNREACHABLE.
@@ -149,7 +150,7 @@ class Ucx final : public Transport {
     const Peer& peer = peers_[static_cast<std::size_t>(rank)];
     ucp_request_param_t param{};
     void* const request = ucp_put_nbx(peer.endpoint, from, bytes, peer.begin + there, peer.key, &param);
-    if (UCS_PTR_IS_ERR(request)) need(UCS_PTR_STATUS(request), "a put failed");
+    if (UCS_PTR_IS_ERR(request)) need_ucx(UCS_PTR_STATUS(request), "a put failed");
     if (request != nullptr) ucp_request_free(request);  // it goes once it is complete; flush() waits for that
   }
 
@@ -157,7 +158,7 @@ class Ucx final : public Transport {
     const Peer& peer = peers_[static_cast<std::size_t>(rank)];
     ucp_request_param_t param{};
     void* const request = ucp_get_nbx(peer.endpoint, into, bytes, peer.begin + there, peer.key, &param);
-    if (UCS_PTR_IS_ERR(request)) need(UCS_PTR_STATUS(request), "a get failed");
+    if (UCS_PTR_IS_ERR(request)) need_ucx(UCS_PTR_STATUS(request), "a get failed");
     return request;
   }
 
@@ -165,16 +166,16 @@ class Ucx final : public Transport {
     const ucs_status_t status = ucp_request_check_status(ticket);
     if (status == UCS_INPROGRESS) return false;
     ucp_request_free(ticket);
-    need(status, "a transfer failed");
+    need_ucx(status, "a transfer failed");
     return true;
   }
 
-  void fence() override { need(ucp_worker_fence(worker_), "cannot put transfers in order"); }
+  void fence() override { need_ucx(ucp_worker_fence(worker_), "cannot put transfers in order"); }
 
   Ticket flush() override {
     ucp_request_param_t param{};
     void* const request = ucp_worker_flush_nbx(worker_, &param);
-    if (UCS_PTR_IS_ERR(request)) need(UCS_PTR_STATUS(request), "cannot complete transfers");
+    if (UCS_PTR_IS_ERR(request)) need_ucx(UCS_PTR_STATUS(request), "cannot complete transfers");
     return request;
   }
 

@@ -29,7 +29,7 @@ ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 
 ENVIRONMENT |= {"OMPI_MCA_hwloc_base_binding_policy": "none"}
 PHASES = ["reference", "communication", "compute", "overlapped", "mpi_blocking", "mpi_nonblocking"]
 #: A trial that takes so long that something can happen to each of its phases.
-LONG = {"pattern": "allgather", "bytes": 1 << 20, "iterations": 500}
+LONG: dict[str, Any] = {"pattern": "allgather", "bytes": 1 << 20, "iterations": 500}
 
 
 def job(hosts: int = 2, workers: int = 1, **more: Any) -> dict[str, Any]:
