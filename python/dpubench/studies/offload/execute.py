@@ -54,9 +54,18 @@ class Run(MeasuredRun):
     def _round(self) -> bool:
         """Measure a round; each number of ranks has a fresh launch."""
         try:
-            return super()._round()
+            done = super()._round()
+            self._end()
         finally:
             self._close()
+        return done
+
+    def _end(self) -> None:
+        """End the launch under way in good order. Every figure of it is kept by now, so that a bad end costs no point."""
+        if self._session is not None:
+            with contextlib.suppress(SessionFault):
+                self.journal.clock(self._session.end())
+        self._close()
 
     def _close(self) -> None:
         self._session = None
@@ -87,10 +96,7 @@ class Run(MeasuredRun):
 
     def _begin_session(self, key: Key) -> None:
         """Launch the ranks of ``key`` after the end of others. @raises SessionFault"""
-        if self._session is not None:
-            with contextlib.suppress(SessionFault):  # every figure of it is kept by now
-                self._session.end()
-        self._close()
+        self._end()
         sizes = [int(entry["parameters"]["bytes"]) for entry in self._points.values() if _key_of(entry["parameters"]) == key]
         self._session, self._key = self._held.enter_context(Session(self.setting, *key, max(sizes))), key
         self._tell(self._session)

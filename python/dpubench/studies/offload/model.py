@@ -26,4 +26,3 @@ class RunSummary(MeasuredSummary):
     cluster: Cluster | None = None  #: of a modelled run
     trends: list[Trend] = field(default_factory=list)  #: published trends beside the model
     started_by: str = ""  #: launcher, MPI library and transport of a measured run, in words
-    cores: int = 0  #: usable cores of this machine

@@ -140,20 +140,32 @@ class Session:
             raise SessionFault("contract", f"the trial that was answered is another one: {answered}")
         return told
 
-    def end(self) -> None:
-        """End the ranks in good order, so that a failure at the end is seen. @raises SessionFault"""
+    def end(self) -> Event:
+        """End the ranks in good order; return the program's last event. @raises SessionFault"""
         self._worker.send(b'{"end":true}\n', last=True)
         self.phase = "end"
-        self._await("done")
+        return self._await("done")
 
     def shared_cores(self, cores: int) -> str:
-        """Return in words that ranks have to share cores, of which this machine has ``cores``; empty if each has one of its own."""
-        ranks = self.opened["ranks"]
-        pinned = Counter((rank["node"], rank["cpu"]) for rank in ranks if rank["pinned"] and rank["cpu"] is not None)
-        crowded = max(pinned.values(), default=1)
-        if self.setting.is_here and len(ranks) > cores:
-            return f"{len(ranks)} ranks on {cores} core{'s' if cores > 1 else ''}"
-        return f"{crowded} ranks on one CPU" if crowded > 1 else ""
+        """Return in words that ranks have to share cores, of which this machine has ``cores``; empty if, as far as is known, each has its own."""
+        here = str(self.hello["machine"].get("host", "")) if self.hello else ""
+        on_node: dict[str, list[Mapping[str, Any]]] = {}
+        for rank in self.opened["ranks"]:
+            on_node.setdefault(str(rank["node"]), []).append(rank)
+        for node, ranks in on_node.items():
+            known = int(ranks[0].get("cores", 0)) or (cores if self.setting.is_here or node == here else len(ranks))
+            if len(ranks) > known:
+                return f"{len(ranks)} ranks on {known} core{'s' if known > 1 else ''}"
+            pinned = Counter(rank["cpu"] for rank in ranks if rank["pinned"] and rank["cpu"] is not None)
+            if (crowded := max(pinned.values(), default=1)) > 1:
+                return f"{crowded} ranks on one CPU"
+        return ""
+
+    def _of_launcher(self) -> str:
+        """Return what the launcher says of a rank that died, once it has ended the others; empty if it says nothing."""
+        self._worker.let_end(_END_S)
+        found = re.search(r"process rank[^.\n]*(?:\n[^.\n]+)?", self._worker.stderr_tail())
+        return f"; {self.setting.launcher.title}: {' '.join(found[0].split())}" if found else ""
 
     def _send(self, said: Mapping[str, Any]) -> None:
         self._worker.send(json.dumps(said, separators=(",", ":")).encode() + b"\n")
@@ -168,7 +180,7 @@ class Session:
                     self.phase = event["phase"]
                     self.setting.listener.event({**event, "group": f"{self.point or 'launch'}, {self.phase}"})
                 elif event["event"] == "failure":
-                    raise SessionFault(event["phase"], event["message"])
+                    raise SessionFault(event["phase"], event["message"] + self._of_launcher())
                 elif event["event"] == "hello":
                     self.hello = event
                 elif event["event"] == "warning":

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dpubench.analysis import statistics, warnings
 from dpubench.analysis.model import Interval, Warning_
@@ -19,6 +19,9 @@ from dpubench.studies.offload import cluster, execute, prediction, quantities
 from dpubench.studies.offload.model import PointSummary, RunSummary
 from dpubench.studies.offload.trends import Trend
 
+#: A phase must take this many times as long as reading the clock.
+COARSE: Final = 100
+_TIMES: Final = (quantities.REFERENCE, quantities.COMMUNICATION, quantities.COMPUTE, quantities.OVERLAPPED)
 _Rows = Mapping[str, Sequence[float]]
 
 
@@ -35,20 +38,22 @@ def _summary(run: RunDirectory, base: measured.RunSummary) -> RunSummary:
         beside[row["point"]][row["quantity"]].append(row["value"])
     try:
         entries = {str(entry["id"]): entry for entry in record["points"]}
-        cores = int(record["cores"])
-        points = [_point(p, entries[p.id], beside[p.id], cores, modelled=base.origin == "modelled") for p in base.points]
+        clock, launches = record.get("clock", {}), record["launches"]
+        coarse_us = COARSE * (float(clock.get("overhead_ns", 0)) + float(clock.get("resolution_ns", 0))) / 1e3
+        shared = {p.id: str(launches.get("{hosts}+{workers}".format_map(p.parameters), {}).get("shared", "")) for p in base.points}
+        points = [_point(p, entries[p.id], beside[p.id], shared[p.id], coarse_us, modelled=base.origin == "modelled") for p in base.points]
         head = {f.name: getattr(base, f.name) for f in fields(base) if f.name not in ("points", "warnings")}
         of_the_run = [w for w in base.warnings if base.origin != "modelled" or w.code not in ("few-rounds", "not-converged")]
         found = warnings.of_the_run([*of_the_run, *(w for p in points for w in p.warnings if w not in base.warnings)], points)
         return RunSummary(
             **head, points=points, warnings=found, cluster=None if record["model"] is None else cluster.again(record["model"]),
-            trends=[Trend(**entry) for entry in record["trends"]], started_by=_started_by(record), cores=cores,
+            trends=[Trend(**entry) for entry in record["trends"]], started_by=_started_by(record)
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise DamagedRunError(f"{run.run_file}: does not follow dpubench.run/1 of study offload ({error!r})") from error
 
 
-def _point(base: measured.PointSummary, entry: Mapping[str, Any], rows: _Rows, cores: int, *, modelled: bool) -> PointSummary:
+def _point(base: measured.PointSummary, entry: Mapping[str, Any], rows: _Rows, shared: str, coarse_us: float, *, modelled: bool) -> PointSummary:
     point = PointSummary(**{f.name: getattr(base, f.name) for f in fields(base)}, limits=list(entry.get("limits", [])))
     if not point.figures:
         return point
@@ -60,7 +65,11 @@ def _point(base: measured.PointSummary, entry: Mapping[str, Any], rows: _Rows, c
     else:
         for name in quantities.LINEAR & point.figures.keys():
             point.figures[name] = statistics.linear_interval_of_rounds(point.rounds[name])
-        _weigh(point, rows, cores)
+        shortest = min((point.figures[name].value for name in _TIMES if name in point.figures), default=coarse_us)
+        if shortest < coarse_us:
+            message = f"a phase takes {1e3 * shortest:.0f} ns, and reading the clock up to {1e3 * coarse_us / COARSE:.0f} ns"
+            point.warnings.append(Warning_("clock-coarse", message, point.id))
+        _weigh(point, rows, shared)
     hosts, workers = int(point.parameters["hosts"]), int(point.parameters["workers"])
     if (uneven := prediction.imbalance(hosts, workers)) > 1:
         message = f"the busiest of {workers} workers has {-(-hosts // workers)} of {hosts} hosts, {uneven:.2f} times the mean"
@@ -68,11 +77,10 @@ def _point(base: measured.PointSummary, entry: Mapping[str, Any], rows: _Rows, c
     return point
 
 
-def _weigh(point: PointSummary, rows: _Rows, cores: int) -> None:
+def _weigh(point: PointSummary, rows: _Rows, shared: str) -> None:
     """Add what the rows beside the figures say of them: shared cores withhold the efficiencies."""
-    ranks = int(point.parameters["hosts"]) + int(point.parameters["workers"])
     if any(rows.get(execute.SHARED, ())):
-        on = f"{ranks} ranks on {cores} core{'s' if cores > 1 else ''}" if ranks > cores else "ranks share a CPU"
+        on = shared or "ranks share a core"
         reason = f"{on}: this run proves correctness only"
         for name in quantities.EFFICIENCIES & point.figures.keys():
             point.withheld[name] = reason
