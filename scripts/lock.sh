@@ -14,3 +14,4 @@ lock() {
 }
 lock run.txt --extra build
 lock test.txt --extra build --extra test
+lock mutate.txt --extra build --extra test --extra mutate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from cores_fixtures import PAPER, ideal, plan_of, point, run_of
 from dpubench.studies.cores import claims
+from dpubench.studies.cores.grid import Grid
 from dpubench.studies.cores.model import CacheUse, Claim, PointSummary
 from dpubench.studies.cores.plan import Plan
 
@@ -209,6 +211,128 @@ def test_contexts_against_clock() -> None:
 
     claim = changed(poor)["contexts-clock"]
     assert (claim.verdict, claim.measured) == ("partly", "lookup 0.952 times, md5 1.90 times")
+
+
+# --------------------------------------------------------------------------- both sides of each limit
+
+
+def below(value: float) -> float:
+    return math.nextafter(value, 0)
+
+
+def above(value: float) -> float:
+    return math.nextafter(value, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "verdict"),
+    [(below(1.5), "not reproduced"), (1.5, "partly"), (below(2.5), "partly"), (2.5, "reproduced"), (3.2, "reproduced"), (above(3.2), "partly")],
+)
+def test_the_limits_of_parallelism(ratio: float, verdict: str) -> None:
+    assert judged(grid(ipc=lambda kernel: ratio if kernel == "lookup" else 1.0))["parallelism"].verdict == verdict
+
+
+def with_rates(monkeypatch: pytest.MonkeyPatch, share: Callable[[str, str, int, float], float]) -> dict[str, Claim]:
+    """Judge rates that are in proportion to the clock (and to the contexts of SMT), each times ``share`` of it."""
+
+    def rate(_grid: Grid, role: str, organisation: str, step: int, clock: float) -> float:
+        return clock * (step if organisation == "smt" else 1) * share(role, organisation, step, clock)
+
+    monkeypatch.setattr(Grid, "rate", rate)
+    return judged(grid())
+
+
+@pytest.mark.parametrize(("least", "verdict"), [(0.95, "reproduced"), (0.9499, "partly")])
+def test_the_limit_of_a_single_series_over_the_clock(monkeypatch: pytest.MonkeyPatch, least: float, verdict: str) -> None:
+    one = with_rates(monkeypatch, lambda r, o, s, c: least if (r, o, s, c) == ("md5", "fgmt", 7, 500) else 1.0)
+    assert one["clock"].verdict == verdict
+
+
+@pytest.mark.parametrize(("median", "verdict"), [(0.75, "partly"), (0.7499, "not reproduced")])
+def test_the_limit_of_the_median_over_the_clock(monkeypatch: pytest.MonkeyPatch, median: float, verdict: str) -> None:
+    assert with_rates(monkeypatch, lambda _r, _o, _s, c: median if c == 500 else 1.0)["clock"].verdict == verdict
+
+
+@pytest.mark.parametrize(("ratio", "verdict"), [(0.9, "reproduced"), (0.8999, "not reproduced"), (1.1, "reproduced"), (1.1001, "not reproduced")])
+def test_the_limits_of_fgmt(monkeypatch: pytest.MonkeyPatch, ratio: float, verdict: str) -> None:
+    assert with_rates(monkeypatch, lambda _r, o, _s, _c: ratio if o == "fgmt" else 1.0)["fgmt"].verdict == verdict
+    one = with_rates(monkeypatch, lambda r, o, s, _c: ratio if (r, o, s) == ("lookup", "fgmt", 2) else 1.0)["fgmt"]
+    assert one.verdict == ("reproduced" if verdict == "reproduced" else "partly")
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.9, "reproduced"), (0.8999, "partly"), (0.75, "partly"), (0.7499, "not reproduced")])
+def test_the_limits_of_smt(monkeypatch: pytest.MonkeyPatch, share: float, verdict: str) -> None:
+    assert with_rates(monkeypatch, lambda _r, o, s, _c: share if o == "smt" and s > 1 else 1.0)["smt-linear"].verdict == verdict
+
+
+@pytest.mark.parametrize(("gain", "last"), [(0.03, 7), (0.0299, 1)])
+def test_the_limit_of_a_gain(monkeypatch: pytest.MonkeyPatch, gain: float, last: int) -> None:
+    found = with_rates(monkeypatch, lambda _r, o, s, _c: (1 + gain + 1e-12) ** s if o == "superscalar" else 1.0)
+    assert f"lookup gains up to {last} sets in all" in found["unit-sets"].measured
+
+
+@pytest.mark.parametrize(("ratio", "verdict"), [(0.9, "reproduced"), (0.8999, "not reproduced"), (1.0999, "reproduced"), (1.1001, "not reproduced")])
+def test_the_limits_of_contexts_against_clock(monkeypatch: pytest.MonkeyPatch, ratio: float, verdict: str) -> None:
+    found = with_rates(monkeypatch, lambda _r, _o, s, c: {(4, 500): ratio / 2000, (7, 300): 1 / 2100}.get((s, int(c)), 1.0))
+    assert found["contexts-clock"].verdict == verdict
+
+
+def with_lines(monkeypatch: pytest.MonkeyPatch, gbps: Callable[[str, str, int, float], float]) -> dict[str, Claim]:
+    """Judge configurations that sustain lines of these rates, exactly."""
+    monkeypatch.setattr(Grid, "gbps", lambda _grid, p: gbps(p.kernel, p.organisation, p.step, p.clock_mhz))
+    return judged(grid())
+
+
+def place(step: int, clock: float) -> int:
+    """Return a configuration's number among those of its organisation, from 0 to 34."""
+    return (step - 1) * len(CLOCKS) + CLOCKS.index(clock)
+
+
+@pytest.mark.parametrize(
+    ("number", "verdict"), [(0, "not reproduced"), (10, "partly"), (11, "reproduced"), (13, "reproduced"), (15, "reproduced"), (16, "partly")]
+)
+def test_configurations_that_just_sustain_10_gbps(monkeypatch: pytest.MonkeyPatch, number: int, verdict: str) -> None:
+    claim = with_lines(monkeypatch, lambda _k, _o, s, c: 10.0 if place(s, c) < number else below(10.0))["smt-10g"]
+    assert (claim.verdict, claim.measured) == (verdict, f"{number} of 35 SMT configurations sustain 10 Gb/s")
+
+
+@pytest.mark.parametrize(("number", "verdict"), [(8, "partly"), (9, "reproduced"), (11, "reproduced"), (13, "reproduced"), (14, "partly")])
+def test_configurations_that_just_sustain_md5_at_1_gbps(monkeypatch: pytest.MonkeyPatch, number: int, verdict: str) -> None:
+    def gbps(_kernel: str, organisation: str, step: int, clock: float) -> float:
+        return 1.0 if organisation == "smt" and place(step, clock) < number else below(1.0)
+
+    assert with_lines(monkeypatch, gbps)["md5-1g"].verdict == verdict
+    one = with_lines(monkeypatch, lambda k, o, s, c: 1.0 if (o, s, c) == ("superscalar", 7, 500) else gbps(k, o, s, c))["md5-1g"]
+    assert one.verdict == "partly" and one.measured.endswith("1 of 35 superscalar ones")
+
+
+@pytest.mark.parametrize(("slow", "verdict"), [(10, "reproduced"), (11, "partly")])
+def test_nine_of_ten_configurations_are_nearly_all(monkeypatch: pytest.MonkeyPatch, slow: int, verdict: str) -> None:
+    claim = with_lines(monkeypatch, lambda _k, o, s, c: below(1.0) if o == "fgmt" and place(s, c) < slow else 1.0)["lookup-lines"]
+    assert claim.verdict == verdict and claim.measured.startswith(f"{105 - slow} of 105 configurations")
+    fast = with_lines(monkeypatch, lambda _k, o, s, c: 10.0 if (o, s, c) == ("superscalar", 7, 500) else 1.0)["lookup-lines"]
+    assert fast.verdict == "partly" and fast.measured.endswith("1 superscalar ones 10 Gb/s")
+
+
+@pytest.mark.parametrize(("misses", "verdict"), [(0.0099, "reproduced"), (0.01, "not reproduced")])
+def test_one_per_cent_of_misses_is_not_under_it(misses: float, verdict: str) -> None:
+    assert judged([*only(grid(), lambda p: not p.caches), *caches(misses)])["misses"].verdict == verdict
+
+
+def test_seven_unit_sets_are_needed() -> None:
+    for missing in (1, 4, 7):
+        found = judged(only(grid(), lambda p, m=missing: p.organisation != "superscalar" or p.step != m or bool(p.caches)))  # type: ignore[misc]
+        assert found["unit-sets"].verdict == "not run"
+    assert judged(only(grid(), lambda p: p.organisation != "superscalar" or p.step != 7))["parallelism"].verdict == "not run"
+
+
+def test_what_explains_a_claim_is_in_the_papers_grid() -> None:
+    """A processor that is not simulated would explain nothing, and nobody would miss it."""
+    waits = judged(replace(p, stalls={"queue": 0.5, "branch": 0.05, "window": below(0.05)}) for p in grid())
+    for claim in claims.CLAIMS:
+        told = waits[claim.id].waits
+        assert bool(told) == (claim.at is not None)
+        assert not told or told.endswith("md5: issue queue full 50 %, behind a mispredicted branch 5 %")
 
 
 # --------------------------------------------------------------------------- sensitivities
