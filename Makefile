@@ -14,7 +14,7 @@ SECONDS_PER_FUZZER ?= 600
 # CI sets it: a warning of the compiler fails the build there, but not that of a user with another compiler.
 WERROR ?= false
 
-.PHONY: help run test arm vm-test docs docs-site wheel wheel-test bench fuzz soak lock lint format deps deps-test deps-arm build build-tests venv venv-test clean
+.PHONY: help run test arm vm-test docs docs-site wheel wheel-test bench fuzz soak mutate lock lint format deps deps-test deps-arm build build-tests venv venv-test clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -90,6 +90,15 @@ fuzz: deps-test build-tests  ## every fuzzer for SECONDS_PER_FUZZER seconds (def
 soak: deps-test build-tests  ## client and server for SECONDS (default 3600): memory stays flat, no packet unaccounted for
 	@DPUBENCH_PROGRAMS=$(abspath $(BUILD))/native SECONDS=$(or $(SECONDS),3600) $(BIN)/python tests/soak.py
 
+# A virtual environment of its own keeps cosmic-ray and what it needs away from the other tests.
+$(VENV)-mutate/stamp: requirements/mutate.txt
+	$(PYTHON) -m venv $(VENV)-mutate
+	$(VENV)-mutate/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements/mutate.txt
+	touch $@
+
+mutate: $(VENV)-mutate/stamp  ## plant faults in the code that decides: do the fast tests notice them? (MUTATE="--native", "--sample 50", ...)
+	@DPUBENCH_PROGRAMS=$(abspath $(BUILD))/native $(VENV)-mutate/bin/python scripts/mutate.py $(MUTATE)
+
 lock:  ## resolve the Python packages anew, with their hashes (requirements/)
 	@scripts/lock.sh
 
@@ -102,4 +111,4 @@ format: deps-test venv-test  ## rewrite the sources in the project's format
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove everything built
-	rm -rf $(BUILD) $(BUILD)-* $(VENV) $(VENV)-docs dist
+	rm -rf $(BUILD) $(BUILD)-* $(VENV) $(VENV)-docs $(VENV)-mutate dist

@@ -15,3 +15,4 @@ lock() {
 lock run.txt pyproject.toml --extra build
 lock test.txt pyproject.toml --extra build --extra test
 lock docs.txt --group docs
+lock mutate.txt pyproject.toml --extra build --extra test --extra mutate

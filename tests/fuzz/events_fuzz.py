@@ -10,13 +10,15 @@ import contextlib
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import guided
 
 #: Programs that speak to Python, by the contract of one of them.
 SPEAKERS: Final = 7
+#: The first byte of an agent's stream.
+AGENT: Final = 0xA
 
 
 def said(data: bytes) -> None:
@@ -26,6 +28,9 @@ def said(data: bytes) -> None:
     from dpubench.workers import checks
 
     if not data:
+        return
+    if data[0] == AGENT:
+        agent_said(data[1:])
         return
     line = data[1:].split(b"\n")[0]
     parsers = (
@@ -51,6 +56,31 @@ def said(data: bytes) -> None:
     assert len(wire.cut(text)) <= wire.LONGEST_MESSAGE
 
 
+def agent_said(data: bytes) -> None:
+    """Read bytes of an agent's stream: in pieces, of which the first byte tells the size, they say the same as at once."""
+    if not data:
+        return
+    size, stream = data[0] % 16 + 1, data[1:]
+    assert frames_of([stream[at : at + size] for at in range(0, len(stream), size)]) == frames_of([stream])
+
+
+def frames_of(pieces: Sequence[bytes]) -> tuple[list[Any], bool]:
+    """Return the frames in ``pieces``, those with documents and counts decoded, and whether the rest was refused."""
+    from dpubench import terminal
+    from dpubench.remote import frames
+
+    reader, found = frames.Reader(), list[Any]()
+    try:
+        for piece in pieces:
+            for kind, program, payload in reader.feed(piece):
+                content = frames.document(payload) if kind in (frames.ANSWER, frames.FAULT) else payload
+                found.append((kind, program, frames.count(payload) if kind == frames.TAKEN else content))
+    except frames.NoFrame as refusal:
+        assert str(refusal) and not guided.controls(terminal.shown(str(refusal))), refusal
+        return found, True
+    return found, False
+
+
 def listened(event: dict[str, Any]) -> None:
     """Show an event to a person and to a program."""
     from dpubench.run.progress import JsonEvents
@@ -62,6 +92,7 @@ def listened(event: dict[str, Any]) -> None:
 
 
 def imports() -> None:
+    from dpubench.remote import frames  # noqa: F401
     from dpubench.workers import checks  # noqa: F401
 
 
@@ -111,10 +142,34 @@ def seeds() -> Iterator[tuple[str, bytes]]:
             yield f"other{i}_{who}", bytes([who]) + json.dumps(event).encode()
     for i, text in enumerate((b'{"event": "done", "x": 1e999}', b'{"event": "\\ud800"}', b'{"a": NaN}', b"[" * 2000, b'{"event": "\xff"}', b"")):
         yield f"text{i}", b"\0" + text
+    yield from agent_seeds()
+
+
+def agent_seeds() -> Iterator[tuple[str, bytes]]:
+    """Yield streams of an agent: whole ones, and ones with a single fault, in small and in large pieces."""
+    from dpubench.remote import frames
+    from dpubench.remote.scripts import AGENT_MARK
+
+    hello = AGENT_MARK + b"%d\n" % frames.VERSION
+    every = b"".join(
+        [frames.encode(frames.ANSWER, b'{"a": [1, "\x1b[2J"]}'), frames.encode(frames.FAULT, b'{"message": "m"}'),
+         frames.encode(frames.OUTPUT, b"x" * 40, 7), frames.encode(frames.ERRORS, b"", 7), frames.encode(frames.EXIT, b"\0\0\0\1", 7),
+         frames.taken(40, 7)]
+    )  # fmt: skip
+    streams = {
+        "whole": hello + every, "after_a_banner": b"Last login: today\n" + hello + every,
+        "other_version": AGENT_MARK + b"999999\n", "no_agent": b"x" * 70_000,
+        "no_frame": hello + b"R" + bytes(6), "too_long": hello + b"O\0\0\xff\xff\xff\xff", "no_json": hello + frames.encode(frames.ANSWER, b"{"),
+        "no_object": hello + frames.encode(frames.FAULT, b"[1]"), "no_count": hello + frames.encode(frames.TAKEN, b"x"), "cut": (hello + every)[:-3],
+    }  # fmt: skip
+    for name, stream in streams.items():
+        for size in (0, 2, 15):
+            yield f"agent_{name}_{size}", bytes([AGENT, size]) + stream
 
 
 FUZZER = guided.Fuzzer(
-    "events", said, imports, watched=("dpubench",), covered=("dpubench.wire", "dpubench.workers.checks"), least_percent=85.0, seeds=seeds,
+    "events", said, imports, watched=("dpubench",), covered=("dpubench.wire", "dpubench.workers.checks", "dpubench.remote.frames"),
+    least_percent=85.0, seeds=seeds,
     dictionary=lambda: ("1e999", "\\\\ud800", "9223372036854775808", "NaN", "-0", '\\"event\\":', '\\"window\\"', '\\"failure\\"'), max_length=1024,
 )  # fmt: skip
 

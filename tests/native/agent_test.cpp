@@ -43,6 +43,9 @@ TEST(AgentFrames, RubbishAndHugeLengthsAreRefusedAtOnce) {
   FrameReader largest;
   largest.feed(encode('D', std::string(kMaxPayload, 'x')));
   EXPECT_EQ(largest.next()->payload.size(), kMaxPayload);
+  FrameReader one_more;
+  one_more.feed("D" + std::string(2, '\0') + dpubench::agent::encode_count(kMaxPayload + 1));
+  EXPECT_THROW(one_more.next(), dpubench::Error) << "before any byte of it came";
   FrameReader huge;
   huge.feed(std::string("D\0\0\xff\xff\xff\xff", 7));
   EXPECT_THROW(huge.next(), dpubench::Error);

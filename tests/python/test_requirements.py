@@ -29,7 +29,9 @@ def locked(file: Path) -> list[tuple[Requirement, list[str]]]:
     return [(Requirement(line.partition("--hash")[0].strip()), re.findall(r"--hash=sha256:([0-9a-f]{64})\b", line)) for line in entries]
 
 
-@pytest.mark.parametrize(("file", "extras"), [("run.txt", ("build",)), ("test.txt", ("build", "test", "dask"))])
+@pytest.mark.parametrize(
+    ("file", "extras"), [("run.txt", ("build",)), ("test.txt", ("build", "test", "dask")), ("mutate.txt", ("build", "test", "dask", "mutate"))]
+)
 def test_every_dependency_is_locked_within_its_bounds(file: str, extras: tuple[str, ...]) -> None:
     lock = locked(ROOT / "requirements" / file)
     assert all(hashes for _, hashes in lock)

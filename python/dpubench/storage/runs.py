@@ -419,8 +419,8 @@ class _Writer(RunDirectory):
                     os.fsync(opened.fileno())
                 draft.replace(file)
             except BaseException:
-                with contextlib.suppress(OSError):
-                    draft.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # there may be none, and the error under way tells more
+                    draft.unlink()
                 raise
 
 

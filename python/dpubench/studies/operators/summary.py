@@ -128,6 +128,34 @@ def clock_is_known(summary: RunSummary) -> bool:
     return "multiply_cycles" in mapping(summary.machine, "clock_estimate")
 
 
+def _count(entry: Mapping[str, Any], name: str) -> int | None:
+    """Return a count that programs of earlier versions do not tell. @raises ValueError it is no count"""
+    value = entry.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
+        raise ValueError(f"{name} is no count: {value!r}")
+    return value
+
+
+def _verified(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the verification of a point compared. @raises ValueError its counts are none"""
+    found = dict(mapping(entry, "verified"))
+    for name in ("known_answers", "compared"):
+        _count(found, name)
+    if not isinstance(found.get("undecided_share", 0.0), (int, float)):
+        raise ValueError(f"undecided_share is no number: {found['undecided_share']!r}")
+    return found
+
+
+def _needed(entry: Mapping[str, Any], name: str) -> int:
+    """Return a count that every point has. @raises ValueError, KeyError"""
+    found = _count(entry, name)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
 def _described(entry: Mapping[str, Any]) -> PointSummary:
     source = mapping(entry, "input")
     builds = entry.get("build_ns") or []
@@ -135,25 +163,25 @@ def _described(entry: Mapping[str, Any]) -> PointSummary:
         id=str(entry["id"]),
         operator=str(entry["operator"]),
         params=words_of(mapping(entry, "params")),
-        threads=int(entry["threads"]),
-        burst=int(entry["burst"]),
+        threads=_needed(entry, "threads"),
+        burst=_needed(entry, "burst"),
         footprint=str(entry["footprint"]),
         engine=str(entry["engine"]),
         target=str(entry["target"]),
         build=str(entry["build"]),
-        operator_version=int(entry["operator_version"]),
+        operator_version=_needed(entry, "operator_version"),
         input_name=str(source.get("name", "")),
         input_sha256=str(source.get("sha256", "")),
-        in_flight=int(entry.get("in_flight", 0)),
+        in_flight=_count(entry, "in_flight") or 0,
         build_ns=float(np.median(builds)) if builds else None,
-        memory_bytes=entry.get("memory_bytes"),
-        footprint_bytes=entry.get("footprint_bytes"),
-        touched_bytes=entry.get("touched_bytes"),
-        distinct_messages=entry.get("distinct_messages"),
-        distinct_keys=entry.get("distinct_keys"),
+        memory_bytes=_count(entry, "memory_bytes"),
+        footprint_bytes=_count(entry, "footprint_bytes"),
+        touched_bytes=_count(entry, "touched_bytes"),
+        distinct_messages=_count(entry, "distinct_messages"),
+        distinct_keys=_count(entry, "distinct_keys"),
         path=dict(mapping(entry, "path")),
         program=Path(str(entry.get("program", ""))).name,
-        verified=dict(mapping(entry, "verified")),
+        verified=_verified(entry),
         unavailable=str(entry["unavailable"]),
         failure=str(entry["failure"]),
     )

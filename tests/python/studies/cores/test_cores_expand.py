@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from cores_fixtures import LINES, PAPER, expanded, plan_of, problems, uses_of
-from dpubench.analysis.model import Interval
 from dpubench.simulation import models
 from dpubench.simulation.kernels import Kernel, Trace
-from dpubench.studies.cores import lines, variants
+from dpubench.studies.cores import variants
 from dpubench.studies.cores.extents import contexts_of, extent_of, frame_buffers_of
 
 ALPHA = models.load("alpha21264-1999")
@@ -214,44 +213,3 @@ def test_a_variant_without_a_place_is_a_problem_of_the_plan() -> None:
     text = "study: cores\ntarget: model:neoverse-n1\nkernels: [md5]\nsweeps: [{name: s, organisation: smt, steps: [2]}]\n"
     (problem,) = problems(text)
     assert problem.startswith("p.yaml:4: sweeps.0: neoverse-n1: ")  # its units are not in sets
-
-
-# --------------------------------------------------------------------------- lines
-
-
-def whole(value: float) -> Interval:
-    return Interval(value, float("nan"), float("nan"))
-
-
-def test_a_message_takes_its_frame_and_the_overhead_of_a_line() -> None:
-    # 14.88 million frames of 64 B per second fill 10 Gb/s of Ethernet.
-    assert lines.line_rate_gbps(whole(14_880_952), 64, 20).value == pytest.approx(10, rel=1e-6)
-    assert lines.line_rate_gbps(whole(19_531_250), 64, 0).value == pytest.approx(10, rel=1e-6)
-
-
-def test_a_line_is_sustained_undecided_or_not() -> None:
-    assert lines.sustains(whole(10), 10) == "yes"
-    assert lines.sustains(whole(9.99), 10) == "no"
-    assert lines.sustains(Interval(10.5, 9.9, 11.1), 10) == "undecided"
-    assert lines.sustains(Interval(10.5, 10, 11), 10) == "yes"
-    assert lines.sustains(Interval(9.5, 9, 9.9), 10) == "no"
-
-
-def test_cores_are_those_simulated_or_fewer_and_extrapolated_beyond() -> None:
-    # One core sustains 6 Gb/s. Eight cores, which share caches, sustain 40 Gb/s.
-    together = {1: whole(6), 8: whole(40)}
-    needed = [lines.cores_needed(line, together) for line in (5, 10, 40, 100)]
-    assert [(n.value, n.extrapolated) for n in needed if n is not None] == [(1, False), (2, False), (8, False), (20, True)]
-    sampled = lines.cores_needed(10, {1: Interval(5, 4, 6), 4: Interval(20, 16, 24)})
-    assert sampled is not None and (sampled.low, sampled.value, sampled.high) == (2, 2, 3)
-    assert lines.cores_needed(10, {}) is None
-    assert lines.cores_needed(10, {1: whole(0)}) is None
-
-
-def test_what_is_extrapolated_has_no_interval() -> None:
-    simulated = {1: Interval(10.0, 9.0, 11.0), 8: Interval(80.0, 72.0, 88.0)}
-    inside, edge, beyond = (lines.cores_needed(line, simulated) for line in (40.0, 78.0, 200.0))
-    assert inside is not None and (inside.low, inside.value, inside.high, inside.extrapolated) == (4, 4, 5, False)
-    # Eight cores are enough by the value. By the interval nine may be needed, but nine were not simulated.
-    assert edge is not None and (edge.value, edge.low, edge.high, edge.extrapolated) == (8, None, None, True)
-    assert beyond is not None and (beyond.value, beyond.low, beyond.high, beyond.extrapolated) == (20, None, None, True)

@@ -198,3 +198,66 @@ def test_a_server_elsewhere_is_checked_by_its_counts(event: dict[str, Any], serv
 
 def test_what_may_be_dropped_was_not_lost() -> None:
     assert judge.lost(trial(lost=10, excused=10)) == 0
+
+
+# --------------------------------------------------------------------------- both sides of each limit
+
+
+def test_a_client_must_offer_999_of_1000_packets() -> None:
+    assert judge.not_offered(trial(1000, sent=999)) == "" and judge.not_offered(trial(1000, sent=900, tx_full=99)) == ""
+    assert judge.not_offered(trial(1000, sent=998)) == "the client offered 998 of 1000 packets that were due"
+
+
+def test_a_loss_of_exactly_the_goal_is_allowed() -> None:
+    assert limit(trial(1000, lost=1), goal=0.001) == "" and limit(trial(1000, lost=2), goal=0.001) == "server-limited"
+    assert limit(trial(1000, lost=0)) == "" and limit(trial(1000, lost=1)) == "server-limited"
+    # Besides stalls, the same holds for the rest.
+    event = trial(lost=1100, gaps=[[40e6, 5e6]], losses=[[41e6, 44e6, 1000], [70e6, 75e6, 100]])
+    assert limit(event, goal=0.001) == "stall-limited" and limit(event, goal=0.000999) == "server-limited"
+
+
+def test_a_client_may_be_late_by_exactly_the_allowance() -> None:
+    lag = percentiles(np.zeros(10))
+    assert judge.client_late(trial(lag_ns=lag | {"p99": judge.LAG_NS}), 1) == ""
+    assert judge.client_late(trial(lag_ns=lag | {"p99": judge.LAG_NS + 150_000}), 1).endswith("by more than 250 us (allowed: 100 us)")
+    late = judge.client_late(trial(lag_ns=lag | {"p99": 250_000.0}, gaps=[[0, 1.5e6], [9e6, 1e6]]), 1)
+    assert late.endswith("; its loop stood still for 2.5 ms in all, at most 1.5 ms at a time")
+
+
+def test_a_trial_without_a_packet_due_has_no_schedule_to_miss() -> None:
+    nothing = trial(0, lag_ns=percentiles(np.full(10, 1e9)))
+    assert judge.client_late(nothing, 1) == "" and judge.loss_ratio(nothing) == 0.0 and limit(nothing) == ""
+    assert judge.client_late(trial(duration_s=0.0, lag_ns=percentiles(np.full(10, 1e9))), 1) == ""
+
+
+def test_a_gap_in_which_exactly_as_many_packets_come_as_queues_hold_loses_nothing() -> None:
+    gaps = [judge.Gap(0, 1e9), judge.Gap(0, 1.1e9)]
+    assert judge.long_gaps(gaps, 100, 100) == gaps[1:] and judge.long_gaps(gaps, 100, 99) == gaps
+
+
+def test_a_loss_at_the_very_ends_of_a_gap_counts() -> None:
+    gap = judge.Gap(10e6, 2e6)
+    first, last = 10e6 - judge.SLACK_NS, 12e6 + judge.SLACK_NS + 2e6
+    assert [judge.lost_in_gaps([[at, at, 5]], [gap]) for at in (first - 1, first, last, last + 1)] == [0, 5, 5, 0]
+    assert judge.lost_in_gaps([[first, last, 7]], [gap]) == 7 and judge.lost_in_gaps([], [gap]) == 0 and judge.lost_in_gaps([[0, 1, 7]], []) == 0
+
+
+def test_gaps_that_touch_are_one() -> None:
+    assert judge._merged([(5, 7), (0, 2), (2, 4), (1, 3)]) == [(0, 4), (5, 7)]
+    assert judge._merged([(0, 9), (1, 2)]) == [(0, 9)]
+
+
+def test_excused_packets_are_not_lost() -> None:
+    assert judge.lost(trial(100, lost=10, excused=4)) == 6 and judge.lost(trial(100, lost=10, excused=40)) == 0
+    assert judge.loss_ratio(trial(100, lost=10, excused=4)) == 0.06
+
+
+def test_packets_of_a_burst_are_due_together() -> None:
+    assert judge.due_together("burst", 32) == 32 and judge.due_together("fixed", 32) == 1
+
+
+def test_counts_of_a_server_elsewhere_at_their_limits() -> None:
+    served = {"received": 110, "transmitted": 100, "tx_full": 4, "dropped": {"a": 3, "b": 3}}
+    assert judge.disagreement_with(served, trial(100)) == ""
+    assert judge.disagreement_with(served | {"received": 109}, trial(100)) == "the server received 109 packets but sent or dropped 110"
+    assert judge.disagreement_with(served | {"transmitted": 99}, trial(100)) == "100 answers came, but the server sent 99"

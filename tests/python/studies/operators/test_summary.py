@@ -17,6 +17,7 @@ from dpubench.analysis.model import EMULATED
 from dpubench.analysis.warnings import advice
 from dpubench.errors import UserError
 from dpubench.report.machine import run_info
+from dpubench.storage.runs import DamagedRunError
 from dpubench.studies.operators import text
 from dpubench.studies.operators.comparison import compare
 from dpubench.studies.operators.model import RunSummary
@@ -417,3 +418,25 @@ def test_a_point_that_leaves_little_undecided_keeps_its_ratio(tmp_path: Path) ->
     (path / "run.json").write_text(json.dumps(record))
     ratio = summarize(path).points[1].ratio_to_reference
     assert ratio is not None and ratio.value == pytest.approx(8, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("threads", 1e300), ("burst", None), ("operator_version", "2"), ("in_flight", -1), ("memory_bytes", "many"), ("touched_bytes", []),
+        ("footprint_bytes", -1), ("distinct_messages", True), ("distinct_keys", 0.5), ("verified/known_answers", "lpm"),
+        ("verified/compared", {"": ""}), ("verified/undecided_share", "x"),
+    ],
+)  # fmt: skip
+def test_a_record_with_counts_that_are_none_is_damaged(tmp_path: Path, place: str, value: Any) -> None:
+    """The record may come from anywhere. Such counts ended exports and pages in a traceback."""
+    run = write_run(tmp_path / "r", [SimulatedPoint("aes", "portable", 1e6, {"size": "64"})], rounds=2, cycles=2)
+    record = json.loads((run / "run.json").read_text())
+    *outer, last = place.split("/")
+    holder = record["points"][0]
+    for key in outer:
+        holder = holder.setdefault(key, {})
+    holder[last] = value
+    (run / "run.json").write_text(json.dumps(record))
+    with pytest.raises(DamagedRunError, match=r"run\.json: does not follow dpubench\.run/1"):
+        summarize(run)
