@@ -365,10 +365,9 @@ dpubench.part("end-to-end", ({ root, $, $$, data }) => {
     const box = $(`.plot[data-kind="${key}"]`, section), canvas = $(".canvas", box), f = FIGURES[key].build(part, theme());
     const width = media.printing ? (FIGURES[key].wide ? 1000 : 490) : Math.max(280, canvas.clientWidth);
     const height = key === "stages" ? Math.max(media.printing ? 150 : 220, 52 + 34 * f.categories.length) : media.printing ? 230 : 300;
-    const labels = part.labels.map((l) => h("span", { class: "label" }, l));
     const gone = new Map();
     for (const { p, why } of f.gone) { const id = `${nameOf(part, p.variant)}: ${why}`; gone.set(id, [...(gone.get(id) ?? []), key === "frames" ? `${p.kind} at ${frameWords(part, p.frame)}` : p.load]); }
-    $(".under", box).replaceChildren(`${under(part, key).replace(`: ${part.labels.join("; ")}`, "")}.`, ...labels, ` ${f.note}`,
+    $(".under", box).replaceChildren(`${under(part, key)}. ${f.note}`,
       ...(f.legend ? [h("span", { class: "places" }, ...f.legend.map((l) => { const i = h("i", {}, "■"); i.style.color = l.color; return h("span", {}, i, ` ${l.name}`); }))] : []),
       ...[...gone].map(([id, where]) => h("span", { class: "gone" }, `Not drawn: ${id.length > 150 ? `${id.slice(0, 149)}…` : id} (${where.slice(0, 4).join(", ")}${where.length > 4 ? ` and ${where.length - 4} more` : ""}).`)));
     $("details.numbers", box).append(table(f.table));
