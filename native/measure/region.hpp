@@ -8,6 +8,8 @@ namespace dpubench::measure {
 
 #if defined(__aarch64__)
 #define DPUBENCH_MARK_INSTRUCTION(number) asm volatile("hint %0" : : "i"(number) : "memory")
+#elif defined(__alpha__)
+#define DPUBENCH_MARK_INSTRUCTION(number) asm volatile("bis $31, %0, $31" : : "I"(number) : "memory")
 #elif defined(__x86_64__)
 #define DPUBENCH_MARK_INSTRUCTION(number) \
   asm volatile(".byte 0x0f, 0x1f, 0x80\n\t.long %c0" : : "i"(DPUBENCH_NOP_DISPLACEMENT | (number)) : "memory")

@@ -1,4 +1,4 @@
-"""The capture of a kernel's instructions: it runs a 64-bit Arm program under ``qemu-aarch64`` with the tracing plugin (docs/cores.md, "Traces").
+"""The capture of a kernel's instructions: it runs a program for 64-bit Arm or Alpha under QEMU with the tracing plugin (docs/cores.md, "Traces").
 
 A capture is reproducible: addresses, environment, the emulator's CPU and its random numbers are fixed. Captures differ only by what the program
 itself reads: the time, its process number, and the path that started it.
@@ -34,9 +34,10 @@ _PROGRESS: Final = "progress"
 _PLUGINS: Final = {"dpubench-trace": "traced", "dpubench-count": "counted"}
 #: States in the plugin's progress file; two more come after them.
 _BEFORE, _INSIDE = 0, 1
-#: ELF: class 64, little-endian, for AArch64 (System V ABI, "ELF header"; ELF for the Arm 64-bit architecture, 5.1).
+#: ELF: class 64, little-endian; the machine and its name by emulator (System V ABI, "ELF header"; ELF for the Arm 64-bit architecture, 5.1).
 _ELF_IDENT: Final = b"\x7fELF\x02\x01"
-_ELF_MACHINE: Final = (18, 183)
+_ELF_MACHINE_AT: Final = 18
+_ELF_MACHINES: Final = {EMULATOR: (183, "64-bit Arm", "aarch64"), "qemu-alpha": (0x9026, "Alpha", "alpha")}
 _STACK_BYTES: Final = 8 << 20
 #: The whole environment of a program, besides its own variables.
 FIXED_ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
@@ -85,6 +86,7 @@ def capture(
     traced: Path | None = None,
     accept: Callable[[Path, bytes], None] | None = None,
     stop: StopRequest | None = None,
+    emulator: str = EMULATOR,
 ) -> Capture:
     """Run ``program`` and write the trace of its regions into ``folder``, which exists afterwards only when all went well.
 
@@ -92,7 +94,7 @@ def capture(
     the program finds its files at the same absolute paths. ``environment`` is all that the program gets besides a fixed locale and path. The program
     begins in the folder ``start_in``; the path ``program`` may be relative to it, so that the trace does not depend on its place. ``traced`` is the
     program that the trace is about, where ``program`` only loads it. ``accept`` checks the capture before it gets its place, and the output. It may
-    add a file to the capture; if it raises, the capture ends without a trace.
+    add a file to the capture; if it raises, the capture ends without a trace. ``emulator``: ``qemu-aarch64`` or ``qemu-alpha``.
 
     Raises:
         UserError: there is no such program, emulator or plugin, or the program is of another architecture.
@@ -104,15 +106,15 @@ def capture(
         Interrupted: ``stop`` was set.
     """
     file = (start_in or Path()) / program
-    _check_program(file)
-    words = emulator_words(cpu, sysroot)
+    _check_program(file, emulator)
+    words = emulator_words(cpu, sysroot, emulator)
     digest = sha256((traced or file).read_bytes()).hexdigest()
     text = kernel or shlex.join([program.name, *arguments])
     with _partial(folder) as partial:
         plugin = {"folder": str(partial), "kernel": text, "cpu": cpu, "digest": digest}
         command = [*words, "-plugin", plugin_words(programs.trace_plugin(), plugin), str(program), *arguments]
         given = {**FIXED_ENVIRONMENT, **(environment or {})}
-        output = Running(command, given, start_in, traced or program, partial / _PROGRESS).end(standard_input, limit_s, stop)
+        output = Running(command, given, start_in, traced or program, partial / _PROGRESS, emulator).end(standard_input, limit_s, stop)
         (partial / _PROGRESS).unlink()
         if accept is not None:
             accept(partial, output)
@@ -120,15 +122,15 @@ def capture(
     return Capture(folder, digest, output)
 
 
-def _check_program(program: Path) -> None:
+def _check_program(program: Path, emulator: str) -> None:
     try:
         with program.open("rb") as file:
             head = file.read(20)
     except OSError as error:
         raise UserError(f"{program}: cannot be traced: {error.strerror}") from None
-    offset, machine = _ELF_MACHINE
-    if not head.startswith(_ELF_IDENT) or head[offset:] != struct.pack("<H", machine):
-        raise UserError(f"{program}: is not a program for 64-bit Arm: cross-compile it for aarch64")
+    machine, named, target = _ELF_MACHINES[emulator]
+    if not head.startswith(_ELF_IDENT) or head[_ELF_MACHINE_AT:] != struct.pack("<H", machine):
+        raise UserError(f"{program}: is not a program for {named}: cross-compile it for {target}")
     if not os.access(program, os.X_OK):
         raise UserError(f"{program}: is not executable: chmod +x it")
 

@@ -175,7 +175,7 @@ def test_the_plugin_refuses_what_it_does_not_know(tmp_path: Path) -> None:
     program = assemble(tmp_path, "loop")
     assert "give the folder for the trace" in plugin_says("", traces.EMULATOR, program)
     assert "there is no argument 'size=3': use folder=" in plugin_says(",size=3", traces.EMULATOR, program)
-    assert "only programs under qemu-aarch64 are traced, but this QEMU emulates x86_64" in plugin_says(
+    assert "only programs under qemu-aarch64 and qemu-alpha are traced, but this QEMU emulates x86_64" in plugin_says(
         f",folder={tmp_path}", "qemu-x86_64", Path("/bin/true")
     )
     assert "progress: cannot be created: No such file" in plugin_says(f",folder={tmp_path}/none", traces.EMULATOR, program)

@@ -1,6 +1,7 @@
 #include "cores/model/trace_source.hpp"
 
 #include "cores/a64/decode.hpp"
+#include "cores/alpha/decode.hpp"
 
 namespace dpubench::cores {
 
@@ -8,14 +9,15 @@ namespace {
 constexpr std::size_t kBatch = 1024;
 }
 
-TraceSource::TraceSource(const std::filesystem::path& folder) : reader_(folder) {}
+TraceSource::TraceSource(const std::filesystem::path& folder)
+    : reader_(folder), decode_(reader_.head().architecture == "alpha" ? &alpha::decode : &a64::decode) {}
 
 const std::vector<Instruction>& TraceSource::decoded(const Block& block) {
   if (block.number >= decoded_.size()) decoded_.resize(block.number + std::size_t{1});
   std::vector<Instruction>& instructions = decoded_[block.number];
   if (instructions.empty()) {
     instructions.reserve(block.words.size());
-    for (const std::uint32_t word : block.words) instructions.push_back(a64::decode(word));
+    for (const std::uint32_t word : block.words) instructions.push_back(decode_(word));
   }
   return instructions;
 }

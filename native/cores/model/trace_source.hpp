@@ -9,7 +9,7 @@
 
 namespace dpubench::cores {
 
-/// A source that streams an aarch64 trace. It holds some blocks at a time, never the whole trace.
+/// A source that streams a trace of A64 or Alpha code. It holds some blocks at a time, never the whole trace.
 class TraceSource final : public InstructionSource {
  public:
   /// @throws Error from the reader, which names the folder
@@ -24,6 +24,7 @@ class TraceSource final : public InstructionSource {
   void append_pending(std::uint64_t next_pc);
 
   TraceReader reader_;
+  Instruction (*decode_)(std::uint32_t word);
   std::vector<std::vector<Instruction>> decoded_;  ///< by block number; empty: not executed yet
   std::vector<Executed> executed_;
   std::vector<Access> accesses_;

@@ -41,8 +41,8 @@ TraceHead read_head(CompressedFile& file) {
     file.refuse(fault);
   TraceHead head;
   head.architecture = read_text(file, "the name of the architecture");
-  if (head.architecture != "aarch64") {
-    file.refuse("is a trace of '" + head.architecture + "', but this program reads only traces of aarch64");
+  if (head.architecture != "aarch64" && head.architecture != "alpha") {
+    file.refuse("is a trace of '" + head.architecture + "', but this program reads only traces of aarch64 and alpha");
   }
   head.kernel = read_text(file, "the name of the kernel");
   head.cpu = read_text(file, "the name of the CPU model");

@@ -30,7 +30,7 @@ struct Block {
 };
 
 struct TraceHead {
-  std::string architecture;  ///< "aarch64"
+  std::string architecture;  ///< "aarch64" or "alpha"
   std::string kernel;        ///< the traced kernel: operator, engine, parameters; one line
   std::string cpu;           ///< CPU model of the emulator
   std::string program_digest;

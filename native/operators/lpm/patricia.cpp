@@ -2,13 +2,12 @@
 // "PATRICIA", Journal of the ACM 15(4), 1968; for routes Sklower, "A Tree-Based Packet Routing Table for Berkeley Unix", USENIX
 // Winter 1991). A look-up compares prefixes on its way down, so it never turns back.
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "operators/lpm/lpm.hpp"
+#include "operators/lpm/patricia_trie.hpp"
 #include "operators/support/status.hpp"
 
 namespace dpubench {
@@ -17,38 +16,10 @@ namespace {
 using lpm::kNoRoute;
 using lpm::LpmWork;
 
-/// An address as words in host byte order, the most significant first. @tparam Word  32 bits for IPv4 @tparam N  number of words
-template <class Word, std::size_t N>
-struct Key {
-  static constexpr unsigned kWordBits = sizeof(Word) * 8;
-  static constexpr unsigned kBits = kWordBits * N;
-  std::array<Word, N> words{};
-
-  [[nodiscard]] unsigned bit(unsigned index) const {
-    return static_cast<unsigned>(words[index / kWordBits] >> (kWordBits - 1 - index % kWordBits) & 1U);
-  }
-  /// Return the number of leading bits that both keys share.
-  [[nodiscard]] unsigned common(const Key& other) const {
-    for (std::size_t i = 0; i < N; ++i) {
-      if (const Word differ = words[i] ^ other.words[i]; differ != 0) {
-        return static_cast<unsigned>(i) * kWordBits + static_cast<unsigned>(std::countl_zero(differ));
-      }
-    }
-    return kBits;
-  }
-  /// Return whether both keys begin with the same `length` bits.
-  [[nodiscard]] bool begins_as(const Key& other, unsigned length) const {
-    for (std::size_t i = 0; i < N && length > 0; ++i) {
-      const unsigned bits = std::min(length, kWordBits);
-      if ((words[i] ^ other.words[i]) >> (kWordBits - bits) != 0) return false;
-      length -= bits;
-    }
-    return true;
-  }
-};
-
-using Key4 = Key<std::uint32_t, 1>;
-using Key6 = Key<std::uint64_t, 2>;
+using Key4 = lpm::Key<std::uint32_t, 1>;
+using Key6 = lpm::Key<std::uint64_t, 2>;
+template <class K>
+using Trie = lpm::Trie<K, kNoRoute>;
 
 Key4 destination(const std::byte* packet, const Key4& /*kind*/) {
   return {{lpm::destination4(packet)}};
@@ -64,73 +35,6 @@ Key6 key_of(const std::uint8_t* address) {
 Key6 destination(const std::byte* packet, const Key6& /*kind*/) {
   return key_of(lpm::destination6(packet));
 }
-
-template <class K>
-class Trie {
- public:
-  /// A prefix with a route, or a place where prefixes part.
-  struct Node {
-    K key;
-    std::uint32_t length = 0;  ///< bits of the key that count; the next bit selects the child
-    std::uint32_t next_hop = kNoRoute;
-    std::uint32_t children[2] = {0, 0};  ///< 0: none, because the root is no child
-  };
-
-  Trie() : nodes_(1) {}
-
-  /// Insert a route. A prefix that is present already gets the new next hop.
-  void insert(const K& key, std::uint32_t length, std::uint32_t next_hop) {
-    std::uint32_t at = 0;
-    for (;;) {
-      if (nodes_[at].length == length) {
-        nodes_[at].next_hop = next_hop;
-        return;
-      }
-      const unsigned way = key.bit(nodes_[at].length);
-      const std::uint32_t child = nodes_[at].children[way];
-      if (child == 0) {
-        const std::uint32_t leaf = add(key, length, next_hop);
-        nodes_[at].children[way] = leaf;
-        return;
-      }
-      const std::uint32_t shared = std::min({key.common(nodes_[child].key), length, nodes_[child].length});
-      if (shared < nodes_[child].length) {  // the prefixes part above the child
-        const std::uint32_t fork = add(key, shared, kNoRoute);
-        nodes_[fork].children[nodes_[child].key.bit(shared)] = child;
-        nodes_[at].children[way] = fork;
-        at = fork;
-      } else {
-        at = child;
-      }
-    }
-  }
-
-  [[nodiscard]] std::uint32_t look_up(const K& key) const noexcept {
-    std::uint32_t best = kNoRoute;
-    const Node* node = nodes_.data();
-    for (;;) {
-      if (node->next_hop != kNoRoute) {
-        // The bits between nodes were not compared yet. A key that does not begin with this prefix matches none below it either.
-        if (!key.begins_as(node->key, node->length)) return best;
-        best = node->next_hop;
-      }
-      if (node->length == K::kBits) return best;
-      const std::uint32_t child = node->children[key.bit(node->length)];
-      if (child == 0) return best;
-      node = &nodes_[child];
-    }
-  }
-
-  [[nodiscard]] std::size_t bytes() const { return nodes_.size() * sizeof(Node); }
-
- private:
-  std::uint32_t add(const K& key, std::uint32_t length, std::uint32_t next_hop) {
-    nodes_.push_back({key, length, next_hop, {0, 0}});
-    return static_cast<std::uint32_t>(nodes_.size() - 1);
-  }
-
-  std::vector<Node> nodes_;
-};
 
 template <class K>
 struct LookUp {

@@ -38,8 +38,8 @@ BUNDLE_VARIABLE: Final = "DPUBENCH_AARCH64_BUNDLE"
 _COMPILER: Final = "aarch64-linux-gnu-g++"
 #: Increased when the same job would give another trace, and no file shows the difference.
 _VERSION: Final = 1
-_RECORD: Final = "trace.json"
-_SCHEMA: Final = "dpubench.trace/1"
+RECORD: Final = "trace.json"
+SCHEMA: Final = "dpubench.trace/1"
 #: Time limit of a traced program, which it enforces itself; and seconds after that until the capture kills it.
 LIMIT_S: Final = 3600.0
 _GRACE_S: Final = 30.0
@@ -256,8 +256,14 @@ def obtain(task: Task, arm: ArmPrograms, cache: Path, read: Callable[[Path, Mapp
         EnvironmentFault: the trace cannot be kept.
         Interrupted: ``stop`` was set.
     """
-    folder = cache / key_of(task, arm)
-    captured = False
+    return obtain_at(cache / key_of(task, arm), task.label, lambda folder: _capture(task, arm, folder, stop), read, stop)
+
+
+def obtain_at(
+    folder: Path, label: str, capture: Callable[[Path], None], read: Callable[[Path, Mapping[str, Any]], T], stop: StopRequest | None
+) -> T:  # fmt: skip
+    """Return ``read(folder, record)`` of the trace in ``folder``; if it is not there, let ``capture`` make it. @raises as :func:`obtain`"""
+    cache, captured = folder.parent, False
     while True:
         if (known := _held(folder, read)) is not None:
             if captured:
@@ -266,14 +272,14 @@ def obtain(task: Task, arm: ArmPrograms, cache: Path, read: Callable[[Path, Mapp
         if stop is not None:
             stop.check()
         try:
-            _capture(task, arm, folder, stop)
+            capture(folder)
             captured = True
         except traces.CaptureExists:  # another process captured it meanwhile
             continue
         except traces.CaptureBusy:
             time.sleep(_LOOK_S)
         except traces.CaptureFault as fault:
-            raise NotTraced(f"{task.label}: has no trace: {reason_of(fault)}") from None
+            raise NotTraced(f"{label}: has no trace: {reason_of(fault)}") from None
 
 
 def all_of(
@@ -317,7 +323,7 @@ def _capture(task: Task, arm: ArmPrograms, folder: Path, stop: StopRequest | Non
     """Capture the trace of ``task`` into ``folder``. @raises as traces.capture"""
 
     def accept(partial: Path, output: bytes) -> None:
-        _cache.write_json(partial / _RECORD, _record(task, partial, output, arm))
+        _cache.write_json(partial / RECORD, _record(task, partial, output, arm))
 
     with Machine(arm.lib) as machine:
         traces.capture(
@@ -346,7 +352,7 @@ def _record(task: Task, partial: Path, output: bytes, arm: ArmPrograms) -> dict[
     record = task.record(said)
     record.setdefault("about", {})["program"] = bundle_cache.sha256(arm.lib / task.program)
     return {
-        "schema": _SCHEMA,
+        "schema": SCHEMA,
         "digest": _cache.digest_of_files(*files),
         "bytes": [file.stat().st_size for file in files],
         **record,
@@ -391,9 +397,9 @@ def _held(folder: Path, read: Callable[[Path, Mapping[str, Any]], T]) -> T | Non
 def _kept(folder: Path, read: Callable[[Path, Mapping[str, Any]], T], *, checked: bool) -> T | None:
     """Return the trace in ``folder``, or None. Remove a trace that differs from its record. ``checked``: its content was verified before."""
     try:
-        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         files = [folder / name for name in (traces.BLOCKS, traces.STREAM)]
-        same_size = record["schema"] == _SCHEMA and record["bytes"] == [file.stat().st_size for file in files]
+        same_size = record["schema"] == SCHEMA and record["bytes"] == [file.stat().st_size for file in files]
         if same_size and (checked or record["digest"] == _cache.digest_of_files(*files)):
             return read(folder, record)
     except FileNotFoundError:

@@ -17,7 +17,7 @@ from dpubench import programs
 from dpubench.catalog import inputs_of
 from dpubench.errors import UserError, nearest
 from dpubench.inputs import Resolved
-from dpubench.simulation import _capture
+from dpubench.simulation import _capture, crowley
 from dpubench.simulation._capture import BUNDLE_VARIABLE, ArmPrograms, NotTraced, cache_folder, release
 from dpubench.workers import job as jobs
 from dpubench.workers.checks import Event
@@ -68,29 +68,55 @@ class Trace:
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
-def trace(kernel: Kernel, inputs: Resolved, arm: ArmPrograms, *, cache: Path, stop: StopRequest | None = None) -> Trace:
+def trace(kernel: Kernel, inputs: Resolved, arm: ArmPrograms | None, *, cache: Path, stop: StopRequest | None = None) -> Trace:
     """Return the trace of ``kernel``, from ``cache`` if it is there already. Several processes may ask at once: one captures, the others wait.
 
-    ``inputs`` may hold more kinds than the kernel reads.
+    ``inputs`` may hold more kinds than the kernel reads. ``arm`` may be None for a kernel of :mod:`dpubench.simulation.crowley`.
 
     Raises:
         UserError: there is no such operator, engine or parameter, or an input is missing.
         NotTraced: the engine cannot run, failed its verification, crashed, or took longer than an hour.
         Interrupted: ``stop`` was set.
     """
-    plain = _complete(kernel, arm)
 
     def read(folder: Path, record: Mapping[str, Any]) -> Trace:
         counts = {key: int(record[key]) for key in ("messages", "burst", "in_bytes", "out_bytes")}
         return Trace(folder, kernel, str(record["digest"]), about=dict(record["about"]), **counts)
 
+    if kernel.operator in crowley.NAMES:
+        task = _like_the_papers(kernel, inputs)
+
+        def capture(folder: Path) -> None:
+            task.capture(folder, _capture.RECORD, _capture.SCHEMA, _capture.LIMIT_S, stop)
+
+        return _capture.obtain_at(cache / task.key(), kernel.label, capture, read, stop)
+    if arm is None:
+        raise UserError(f"{kernel.label}: needs the programs for 64-bit Arm")
+    plain = _complete(kernel, arm)
     return _capture.obtain(_task(plain, _files(plain, inputs, arm), kernel.label), arm, cache, read, stop)
+
+
+def _like_the_papers(kernel: Kernel, inputs: Resolved) -> crowley.Task:
+    """Return the capture task of a kernel of :mod:`dpubench.simulation.crowley`. @raises UserError, NotTraced"""
+    params = dict(kernel.params)
+    code = crowley.CODES[params.get(crowley.CODE, "a64")]
+    if reason := crowley.lacking(code):
+        raise NotTraced(f"{kernel.label}: has no trace: {reason}")
+    burst = kernel.burst or 1
+    words = crowley.arguments(kernel.operator, kernel.engine, params, kernel.message_bytes, kernel.messages, burst, kernel.seed)
+    routes = None
+    if kernel.operator == crowley.LOOKUP:
+        if "routes4" not in inputs.inputs:
+            missing = inputs.missing.get("routes4")
+            raise UserError(f"{kernel.label}: needs the input routes4: {missing.reason if missing else 'give --input routes4=FILE'}")
+        routes = inputs.inputs["routes4"].files[0]
+    return crowley.Task(kernel.label, code, tuple(words), routes, burst)
 
 
 def trace_all(
     kernels: Sequence[Kernel],
     inputs: Resolved,
-    arm: ArmPrograms,
+    arm: ArmPrograms | None,
     *,
     cache: Path,
     processes: int,

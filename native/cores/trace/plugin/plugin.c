@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Traces what a program does in the regions that it marks, under qemu-aarch64 (docs/cores.md, "Traces"):
+ * Traces what a program does in the regions that it marks, under qemu-aarch64 or qemu-alpha (docs/cores.md, "Traces"):
  *
  *     qemu-aarch64 -plugin libdpubench-trace.so,folder=FOLDER,kernel=TEXT,cpu=TEXT,digest=TEXT PROGRAM
  *
@@ -43,6 +43,7 @@ static struct {
   int recorded;  /* the CPU whose region is open, or NOBODY */
   int regions;
   bool is_running; /* something was translated */
+  bool is_alpha;
   uint32_t numbered;
   uint64_t executed;
   size_t words;
@@ -134,7 +135,8 @@ static void on_message(unsigned int cpu, void* data) {
 
 static uint32_t word_of(const struct qemu_plugin_insn* instruction) {
   uint32_t word = 0;
-  if (qemu_plugin_insn_size(instruction) != sizeof word) fail("an instruction is not four bytes long: only aarch64 is traced");
+  if (qemu_plugin_insn_size(instruction) != sizeof word)
+    fail("an instruction is not four bytes long: only aarch64 and alpha are traced");
   memcpy(&word, qemu_plugin_insn_data(instruction), sizeof word);
   return word;
 }
@@ -142,6 +144,12 @@ static uint32_t word_of(const struct qemu_plugin_insn* instruction) {
 static qemu_plugin_executed_fn marker(uint32_t word) {
   /* HINT #imm7: Arm ARM, C4.1.94 "Hints". */
   const uint32_t hint = 0xd503201fU;
+  if (trace.is_alpha) {
+    if (word == DPUBENCH_ALPHA_MARK(DPUBENCH_HINT_OPEN)) return on_open;
+    if (word == DPUBENCH_ALPHA_MARK(DPUBENCH_HINT_CLOSE)) return on_close;
+    if (word == DPUBENCH_ALPHA_MARK(DPUBENCH_HINT_MESSAGE)) return on_message;
+    return NULL;
+  }
   if (word == (hint | DPUBENCH_HINT_OPEN << 5)) return on_open;
   if (word == (hint | DPUBENCH_HINT_CLOSE << 5)) return on_close;
   if (word == (hint | DPUBENCH_HINT_MESSAGE << 5)) return on_message;
@@ -210,8 +218,8 @@ static void on_exit_of_program(qemu_plugin_id_t id, void* data) {
   (void)data;
   /* An emulator that cannot start the program says why. */
   if (getpid() != trace.process || !trace.is_running) return;
-  if (trace.regions == 0) fail("no region was opened: the program ended without executing `hint #0x50`");
-  if (trace.recorded != NOBODY) fail("a region was opened and never closed: the program ended without executing `hint #0x51`");
+  if (trace.regions == 0) fail("no region was opened: the program ended without executing the mark 0x50");
+  if (trace.recorded != NOBODY) fail("a region was opened and never closed: the program ended without executing the mark 0x51");
   put_mark(DPUBENCH_MARK_END, trace.executed);
   flush();
   sink_close(trace.stream);
@@ -242,8 +250,9 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
             info->version.min, info->version.cur, QEMU_PLUGIN_INTERFACE);
     return 1;
   }
-  if (info->system_emulation || strcmp(info->target_name, "aarch64") != 0) {
-    fprintf(stderr, "dpubench-trace: only programs under qemu-aarch64 are traced, but this QEMU emulates %s\n",
+  trace.is_alpha = strcmp(info->target_name, "alpha") == 0;
+  if (info->system_emulation || (!trace.is_alpha && strcmp(info->target_name, "aarch64") != 0)) {
+    fprintf(stderr, "dpubench-trace: only programs under qemu-aarch64 and qemu-alpha are traced, but this QEMU emulates %s\n",
             info->target_name);
     return 1;
   }
@@ -267,7 +276,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
   trace.progress = progress_open(trace.folder, DPUBENCH_TRACE_PROGRESS, 2, fail);
   trace.blocks = sink_open(trace.folder, DPUBENCH_TRACE_BLOCKS, fail);
   trace.stream = sink_open(trace.folder, DPUBENCH_TRACE_STREAM, fail);
-  write_heads((const char* const[HEAD_TEXTS]){"aarch64", values[1], values[2], values[3]});
+  write_heads((const char* const[HEAD_TEXTS]){info->target_name, values[1], values[2], values[3]});
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
   qemu_plugin_register_atexit_cb(id, on_exit_of_program, NULL);
   return 0;

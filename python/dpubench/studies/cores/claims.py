@@ -43,13 +43,13 @@ class _Claim:
 
 
 def evaluate(points: Sequence[PointSummary], plan: Plan, processor: Mapping[str, Any]) -> list[Claim]:
-    """Return every claim, judged on the plan's first model; empty if the plan does not name kernels for the paper's.
+    """Return every claim, judged on :func:`judged_model`; empty if the plan does not name kernels for the paper's.
 
     ``processor`` is the description of that model.
     """
     if plan.claims is None or not points:
         return []
-    model = points[0].model
+    model = judged_model(points, plan)
     frames = {kernel: next((p for p in points if p.kernel == kernel), None) for kernel in (*plan.claims.lookup, *plan.claims.md5)}
     own = tuple(p for p in points if p.model == model and (first := frames.get(p.kernel)) is not None and first.frame == p.frame)
     kernels = {LOOKUP: plan.claims.lookup[0], MD5: plan.claims.md5[0]}
@@ -67,6 +67,12 @@ def evaluate(points: Sequence[PointSummary], plan: Plan, processor: Mapping[str,
             claim.arithmetic() if claim.arithmetic is not None else "", code if run else "", claim.leading,
         ))  # fmt: skip
     return found
+
+
+def judged_model(points: Sequence[PointSummary], plan: Plan) -> str:
+    """Return the model on which claims are judged: the first one with a superscalar processor of the claims' kernels, else the first of all."""
+    kernels = {*plan.claims.lookup, *plan.claims.md5} if plan.claims is not None else set()
+    return next((p.model for p in points if p.organisation == "superscalar" and p.kernel in kernels), points[0].model)
 
 
 def _latencies(processor: Mapping[str, Any]) -> dict[str, int]:

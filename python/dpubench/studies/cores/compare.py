@@ -22,7 +22,20 @@ def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect
     if not others:
         raise UserError(f"{run.path}: has only one model: name a second run, or run several models (--target model:A --target model:B)")
     base = [p for p in run.points if p.model == first]
-    return [Part(f"{name} against {first}", compare(base, [p for p in run.points if p.model == name], effect, across=True), True) for name in others]
+    return [
+        Part(_compared(name, first, run), compare(base, [p for p in run.points if p.model == name], effect, across=True), True) for name in others
+    ]  # fmt: skip
+
+
+def _compared(name: str, first: str, run: RunSummary) -> str:
+    """Return what is compared, and where code of another instruction set stands for a model's own."""
+    labels = {model: [label for label in p.labels if label.endswith(" trace")] for p in run.points for model in [p.model]}
+    architectures = {model.name: model.architecture for model in run.models}
+    stands = [
+        f"{label.removesuffix(' trace')} code stands for {architectures[model]} code on {model}" for model in (first, name)
+        for label in labels.get(model, [])
+    ]  # fmt: skip
+    return "; ".join([f"{name} against {first}: ratios of modelled messages/s, with as many cores, each model at its own clock", *stands])
 
 
 def compare(old: Sequence[PointSummary], new: Sequence[PointSummary], effect: float, *, across: bool = False) -> list[Comparison]:

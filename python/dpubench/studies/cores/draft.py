@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,16 +14,18 @@ from dpubench.run import session
 from dpubench.run.listener import Listener
 from dpubench.run.record import Head
 from dpubench.run.work import Budget
+from dpubench.simulation import crowley, models
 from dpubench.simulation.kernels import ArmPrograms
 from dpubench.simulation.models import LABEL
 from dpubench.studies import Request
 from dpubench.studies.cores import refused
 from dpubench.studies.cores.execute import Run
 from dpubench.studies.cores.expand import Expansion, expand
-from dpubench.studies.cores.plan import Plan
+from dpubench.studies.cores.plan import Plan, without_asides
 from dpubench.studies.modelled.draft import SimulatedDraft, target_of
 from dpubench.studies.modelled.models import described
 from dpubench.studies.modelled.outcomes import OutcomesWriter
+from dpubench.studies.modelled.plan import ALL, MODEL_PREFIX
 from dpubench.studies.modelled.planned import marked
 from dpubench.workers.process import StopRequest
 
@@ -35,8 +37,8 @@ class Draft(SimulatedDraft):
 
     plan: Plan
 
-    def __init__(self, plan: Plan, expansion: Expansion, arm: ArmPrograms) -> None:
-        """Describe the simulations of ``expansion``, of traces of the programs ``arm``."""
+    def __init__(self, plan: Plan, expansion: Expansion, arm: ArmPrograms | None) -> None:
+        """Describe the simulations of ``expansion``, of traces of the programs ``arm``. None: no kernel needs them."""
         self.plan, self.expansion, self._arm = plan, expansion, arm
         self.target = target_of(plan, LABEL)
 
@@ -109,9 +111,27 @@ def draft_again(plan: Plan, where: Where, record: Mapping[str, Any], request: Re
     return _draft(plan, where)
 
 
-def _draft(plan: Plan, where: Where) -> Draft:
-    arm = ArmPrograms.found()
-    expansion = expand(plan, arm.catalog()["catalog"]["operators"], where, arm.check)
+def _needs_arm(plan: Plan) -> bool:
+    """Tell whether a plan needs the operators' programs for 64-bit Arm, which take minutes to compile."""
+    operators = [kernel.operator for kernel in plan.kernels]
+    targets = [*plan.target, *(model for sweep in plan.sweeps if sweep.models != ALL for model in sweep.models)]
+    for target in targets if plan.comparisons else []:
+        if (name := target.removeprefix(MODEL_PREFIX)) in models.names():  # expand() reports an unknown one
+            operators += [comparison.kernel.operator for comparison in models.load(name).comparisons if comparison.kernel is not None]
+    return any(operator not in crowley.NAMES for operator in operators)
+
+
+def _draft(given: Plan, where: Where) -> Draft:
+    plan = without_asides(given)
+    arm = ArmPrograms.found() if _needs_arm(plan) else None
+
+    def check(combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
+        own = iter(crowley.check([c for c in combinations if c[0] in crowley.NAMES]))
+        others = iter(arm.check([c for c in combinations if c[0] not in crowley.NAMES]) if arm is not None else [])
+        return [next(own if name in crowley.NAMES else others) for name, _ in combinations]
+
+    operators = arm.catalog()["catalog"]["operators"] if arm is not None else []
+    expansion = expand(plan, [*operators, *crowley.catalog()], where, check)
     if problems := refused.problems_of(plan, expansion, where):
         raise PlanError(where.source, problems)
     return Draft(plan, expansion, arm)

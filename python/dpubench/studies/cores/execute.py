@@ -24,7 +24,7 @@ class Run(SimulatedRun):
     """One run, new or resumed."""
 
     def __init__(
-        self, writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, arm: ArmPrograms,
+        self, writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, arm: ArmPrograms | None,
         stop: StopRequest, display: Listener, budget: Budget,
     ) -> None:  # fmt: skip
         super().__init__(writer, plan, list(expansion.cells), record, files, stop, display, budget)

@@ -13,9 +13,9 @@ from dpubench.plans.load import Where
 from dpubench.simulation.models import Model
 from dpubench.studies.cores import comparisons, organisations, variants
 from dpubench.studies.cores.comparisons import Wanted
-from dpubench.studies.cores.plan import BASE, DESCRIBED, Plan, Sweep
+from dpubench.studies.cores.plan import BASE, DESCRIBED, Plan, Sweep, kernels_of
 from dpubench.studies.modelled.models import digest, load_models
-from dpubench.studies.modelled.plan import ALL, KernelPlan, check_kernel
+from dpubench.studies.modelled.plan import ALL, MODEL_PREFIX, KernelPlan, check_kernel
 from dpubench.studies.modelled.planned import PlannedKernel, planned_kernel, size_range
 from dpubench.studies.modelled.possible import Asked, Check, all_done, checked, parted
 
@@ -88,6 +88,11 @@ def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where, che
     """
     expansion = Expansion(left_out=plan.omissions)
     expansion.models, unknown = load_models(plan.target, where)
+    for i, sweep in enumerate(plan.sweeps):
+        if sweep.models != ALL:
+            further, faults = load_models(sweep.models, where, at=("sweeps", i, "models"))
+            expansion.models |= {name: model for name, model in further.items() if name not in expansion.models}
+            unknown += faults
     problems = [*unknown, *problems_of(plan, operators, where)]
     if problems:
         raise PlanError(where.source, problems)
@@ -228,10 +233,10 @@ def _expand_sweep(
     plan: Plan, sweep: Sweep, number: int, frames: Mapping[str, Frames], expansion: Expansion, where: Where
 ) -> Iterator[Problem]:  # fmt: skip
     """Add the cells of a sweep to ``expansion``. Yield a problem for each setting that does not fit a processor."""
-    names = list(frames) if sweep.kernels == ALL else list(sweep.kernels)
+    names = kernels_of(sweep, plan)
     forms = list(variants.of_sweep(sweep, plan.variants))
     for name, (model_name, model), step, clock, (variant, settings) in itertools.product(
-        names, expansion.models.items(), sweep.steps, sweep.clocks, forms
+        names, _models_of(plan, sweep, expansion).items(), sweep.steps, sweep.clocks, forms
     ):
         at_key = ("variants", variant) if variant in plan.variants else ("sweeps", number)
         if section := next((path for path in organisations.DERIVED if isinstance(settings.get(path), Mapping)), ""):
@@ -262,6 +267,11 @@ def _expand_sweep(
                 yield where.problem(f"{cell.id} stands for two processors: give one of their variants another name", "sweeps", number)
             if sweep.name not in known.sweeps:
                 known.sweeps.append(sweep.name)
+
+
+def _models_of(plan: Plan, sweep: Sweep, expansion: Expansion) -> dict[str, Model]:
+    targets = plan.target if sweep.models == ALL else sweep.models
+    return {name: model for name, model in expansion.models.items() if f"{MODEL_PREFIX}{name}" in targets}
 
 
 def _frames_of(name: str, plan: Plan, frames: Mapping[str, Frames], *, per_frame: bool) -> Iterator[tuple[str, list[tuple[str, str]]]]:

@@ -87,6 +87,7 @@ class PointSummary:
     settings: dict[str, Any]  #: values of the variant that replace those of the description
     sweeps: list[str]
     labels: list[str]
+    every_byte: bool = True  #: whether the kernel's work depends on the size of its message; else its rate is no rate of bytes
     messages_per_s: Interval | None = None  #: rate of the whole chip; None: nothing was simulated (see ``failure``)
     cycles_per_message: Interval | None = None  #: cycles per message of one context
     line_gbps: Interval | None = None  #: line rate that the point sustains

@@ -52,7 +52,9 @@ class Sweep(Strict):
 
     name: Word
     title: str = ""
-    kernels: Literal["all"] | Words = "all"  #: names of kernels, or of mixes
+    kernels: Literal["all"] | Words = "all"  #: names of kernels, or of mixes; all: those that no sweep aside names
+    models: Literal["all"] | Words = "all"  #: models such as ``model:neoverse-n1``, in place of the plan's targets
+    aside: bool = False  #: leave it out, with the claims, where --operator replaces the kernels that it needs
     organisation: Kind = "described"
     #: numbers of unit sets (``superscalar``), of contexts (``fgmt``, ``smt``) or of cores (``cmp``, ``described``)
     steps: Annotated[list[Step], BeforeValidator(listed), AfterValidator(some)] = Field(default=[1])
@@ -77,6 +79,24 @@ class Claims(Strict):
 
     lookup: Words
     md5: Words
+
+
+def kernels_of(sweep: Sweep, plan: Plan) -> list[str]:
+    """Return the names of a sweep's kernels and mixes. ``all`` stands for every kernel that no sweep aside names."""
+    if sweep.kernels != ALL:
+        return list(sweep.kernels)
+    aside = {name for other in plan.sweeps if other.aside and other.kernels != ALL for name in other.kernels}
+    return [kernel.label for kernel in plan.kernels if kernel.label not in aside]
+
+
+def without_asides(plan: Plan) -> Plan:
+    """Return ``plan`` without sweeps aside whose kernels it does not have, and without claims on such kernels."""
+    known = {*(kernel.label for kernel in plan.kernels), *plan.mixes}
+    sweeps = [s for s in plan.sweeps if not s.aside or s.kernels == ALL or known.issuperset(s.kernels)]
+    if len(sweeps) == len(plan.sweeps):
+        return plan
+    claims = plan.claims if plan.claims is not None and known.issuperset([*plan.claims.lookup, *plan.claims.md5]) else None
+    return plan.model_copy(update={"sweeps": sweeps, "claims": claims})
 
 
 class Plan(SimulatedPlan):

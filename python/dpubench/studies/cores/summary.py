@@ -12,8 +12,10 @@ from typing import Any
 from dpubench.analysis import statistics
 from dpubench.analysis.model import Interval, head_of
 from dpubench.plans.frames import IMIX, IMIX_SIZES
+from dpubench.simulation import crowley
+from dpubench.simulation.models import OTHER_ARCHITECTURE
 from dpubench.studies.cores import claims, lines, variants
-from dpubench.studies.cores.expand import frame_bytes, sizes_of
+from dpubench.studies.cores.expand import ANY_FRAME, frame_bytes, sizes_of
 from dpubench.studies.cores.model import CacheUse, OnLine, PointSummary, RunSummary, Share, SweepInfo
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.modelled import outcomes, rates
@@ -38,7 +40,7 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
     _put_on_lines(points, plan)
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
     results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
-    judged = claims.evaluate(points, plan, record["models"][points[0].model]["processor"]) if points else []
+    judged = claims.evaluate(points, plan, record["models"][claims.judged_model(points, plan)]["processor"]) if points else []
     return RunSummary(
         **head_of(record, path), summary=plan.summary, models=[info_of(name, entry) for name, entry in record["models"].items()],
         sweeps=[SweepInfo(s.name, s.title or s.name, s.organisation, list(s.vary)) for s in plan.sweeps], points=points,
@@ -59,7 +61,8 @@ def _point(
         params=dict(own[0]["params"]) if len(own) == 1 else {}, frame=entry["frame"], frame_bytes=frame_bytes(entry["frame"]),
         model=cell["model"], organisation=cell["organisation"], step=cell["step"], unit_sets=cell["unit_sets"], cores=cell["cores"],
         contexts=cell["contexts"], clock_mhz=cell["clock_mhz"], variant=cell["variant"], settings=dict(cell["settings"]), sweeps=list(cell["sweeps"]),
-        labels=list(models[cell["model"]]["labels"]), sampled=plan.samples, composed=len(cells) > 1,
+        labels=_labels(models[cell["model"]], own), sampled=plan.samples, composed=len(cells) > 1,
+        every_byte=cell["frame"] != ANY_FRAME and all(use["message_bytes"] is not None for use in own),
     )  # fmt: skip
     reached = [found.get(name) for name in entry["configurations"]]
     failures = [outcome["failure"] for outcome in reached if outcome is not None and outcome["failure"]]
@@ -70,6 +73,15 @@ def _point(
     point.cached = all(outcome["cached"] for outcome in reached if outcome is not None)
     _compose(point, parts, plan)
     return point
+
+
+def _labels(model: Row, uses: Sequence[Row]) -> list[str]:
+    """Return the labels of a point: that it is modelled, and the instruction set of its traces where the model executes another one."""
+    codes = dict.fromkeys(crowley.code_of(str(use["operator"]), use["params"]) for use in uses)
+    return [
+        *(label for label in model["labels"] if label != OTHER_ARCHITECTURE),
+        *(f"{code} trace" for code in codes if code != model["architecture"]),
+    ]
 
 
 def _simulated(point: PointSummary, cell: Row, result: Row, uses: Sequence[Row], models: Mapping[str, Row]) -> PointSummary:

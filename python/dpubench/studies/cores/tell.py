@@ -34,12 +34,12 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
     return [*head, *(table(_HEADER, rows, [False, False, False, False, True, True]).splitlines() if rows else []), *tail]
 
 
-_HEADER: Final = ("kernel", "frame", "model", "organisation", "MHz", wording.modelled("Gb/s sustained"))
+_HEADER: Final = ("kernel", "frame", "model", "organisation", "MHz", wording.modelled("sustained"))
 
 
 def _row(point: PointSummary) -> tuple[str, ...]:
     assert point.line_gbps is not None  # the caller filters for it
     organisation = wording.organisation_text(point)
     return (
-        point.kernel, wording.frame_text(point), point.model, organisation, f"{point.clock_mhz:g}", wording.interval_text(point.line_gbps, 3)
+        point.kernel, wording.frame_text(point), point.model, organisation, f"{point.clock_mhz:g}", wording.rate_text(point)
     )  # fmt: skip

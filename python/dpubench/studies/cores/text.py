@@ -79,7 +79,7 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
     lines = [wording.cores_text(line.cores) + {"yes": "", "no": "", "undecided": "?"}[line.sustains] for line in point.lines]
     remarks = [*(["composed of its sizes"] if point.composed else []), *(["interval wider than asked"] if not point.converged else []), *labels]
     return (
-        *head, wording.interval_text(point.messages_per_s), wording.interval_text(point.line_gbps, 3),
+        *head, wording.interval_text(point.messages_per_s), wording.interval_text(point.line_gbps, 3) if point.every_byte else "headers",
         "-" if point.ipc is None else significant(point.ipc, 3), *lines,
         "-" if point.unknown_share is None else percent(point.unknown_share), "; ".join(remarks),
     )  # fmt: skip
@@ -89,6 +89,7 @@ def _notes(run: RunSummary) -> list[str]:
     """Return notes that explain the columns."""
     notes = [
         "messages/s and Gb/s are of the whole chip; Gb/s is the rate of the line that these messages fill.",
+        "headers: the kernel looks at no bytes beyond headers. Its rate is one of messages, whatever their size, and no rate of bytes.",
         "Columns of lines: the number of such processors that sustain the line (cores of one chip if the steps of the organisation are cores).",
         "unknown: share of the simulated instructions that the model does not know; above 0.1 % it refuses the trace.",
         "*: more than the most cores simulated together, or more may be needed: extrapolated from the most, no interval.",

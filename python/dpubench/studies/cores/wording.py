@@ -54,6 +54,15 @@ def interval_text(interval: Interval, digits: int = 4) -> str:
     return f"{value} [{significant(interval.low, digits)}, {significant(interval.high, digits)}]"
 
 
+def rate_text(point: PointSummary) -> str:
+    """Return the rate of a point: the line that it fills, or for a kernel that looks at no bytes its messages per second."""
+    assert point.line_gbps is not None and point.messages_per_s is not None  # callers filter for it
+    if point.every_byte:
+        return f"{interval_text(point.line_gbps, 3)} Gb/s"
+    millions = Interval(*(value / 1e6 for value in (point.messages_per_s.value, point.messages_per_s.low, point.messages_per_s.high)))
+    return f"{interval_text(millions, 3)} million messages/s"
+
+
 def cores_text(cores: CoresNeeded | None) -> str:
     """Return the number of cores: ``3`` or ``3 to 4``; ``12*`` if it is extrapolated and so has no interval."""
     if cores is None:

@@ -72,7 +72,7 @@ class SimulatedRun(Work):
 
     # --- traces
 
-    def _trace_kernels(self, wanted: Sequence[PlannedKernel], arm: ArmPrograms) -> dict[str, Trace]:
+    def _trace_kernels(self, wanted: Sequence[PlannedKernel], arm: ArmPrograms | None) -> dict[str, Trace]:
         """Return the trace of each use that could be captured, by id. Record the others as failures of the run."""
         for use in wanted:
             if use.unavailable:

@@ -52,10 +52,12 @@ def labels_of_some(points: Iterable[Labelled]) -> list[str]:
     return [f"{label}: {', '.join(filter(None, names))}" for label, names in having.items() if any(label not in p.labels for p in chosen)]
 
 
-def load_models(targets: Sequence[str], where: Where, other: str = "") -> tuple[dict[str, Model], list[Problem]]:
+def load_models(
+    targets: Sequence[str], where: Where, other: str = "", at: Sequence[str | int] = ("target",)
+) -> tuple[dict[str, Model], list[Problem]]:
     """Return the models that ``targets`` name, by name, and the problems of the other targets.
 
-    ``other``: a target that the study accepts besides models; it appears only in the messages.
+    ``other``: a target that the study accepts besides models; it appears only in the messages. ``at``: the place of ``targets`` in the plan.
     """
     found: dict[str, Model] = {}
     problems = []
@@ -65,12 +67,12 @@ def load_models(targets: Sequence[str], where: Where, other: str = "") -> tuple[
             known = [*(MODEL_PREFIX + name for name in models.names()), *([other] if other else [])]
             what = f", nor target {other}" if other else ", and this study runs only on models"
             text = f"'{target}' is not a model of a processor{what}{nearest(target, known)}"
-            problems.append(where.problem(text, "target", i))
+            problems.append(where.problem(text, *at, i))
             continue
         try:
             found[name] = models.load(name)
         except UserError as error:
-            problems.append(where.problem(str(error), "target", i))
+            problems.append(where.problem(str(error), *at, i))
     return found, problems
 
 

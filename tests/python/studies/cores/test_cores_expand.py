@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from cores_fixtures import LINES, PAPER, expanded, plan_of, problems, uses_of
-from dpubench.simulation import models
+from cores_fixtures import LINES, PAPER, expanded, operators, plan_of, problems, uses_of
+from dpubench.errors import PlanError
+from dpubench.plans.load import Where, parse_plan
+from dpubench.simulation import crowley, models
 from dpubench.simulation.kernels import Kernel, Trace
 from dpubench.studies.cores import variants
+from dpubench.studies.cores.expand import expand
 from dpubench.studies.cores.extents import contexts_of, extent_of, frame_buffers_of
+from dpubench.studies.cores.plan import Plan, without_asides
 
 ALPHA = models.load("alpha21264-1999")
 
@@ -213,3 +217,46 @@ def test_a_variant_without_a_place_is_a_problem_of_the_plan() -> None:
     text = "study: cores\ntarget: model:neoverse-n1\nkernels: [md5]\nsweeps: [{name: s, organisation: smt, steps: [2]}]\n"
     (problem,) = problems(text)
     assert problem.startswith("p.yaml:4: sweeps.0: neoverse-n1: ")  # its units are not in sets
+
+
+# --------------------------------------------------------------------------- sweeps aside
+
+ASIDE = """
+study: cores
+target: [model:neoverse-n1]
+kernels:
+  - {name: today, operator: lpm}
+  - {name: lookup, operator: ip4lookup, params: {code: alpha}, frames: [64B]}
+  - {name: md5, operator: md5_bytewise, params: {code: alpha}, frames: [1500B]}
+claims: {lookup: [lookup], md5: [md5]}
+sweeps:
+  - {name: lines, steps: [1]}
+  - {name: old, models: [model:alpha21264-1999], kernels: [lookup, md5], organisation: smt, steps: [1, 2], clocks: [500MHz], aside: true}
+"""
+
+
+def test_a_sweep_aside_has_models_and_kernels_of_its_own() -> None:
+    plan, lines = parse_plan(ASIDE, "p.yaml")
+    assert isinstance(plan, Plan)
+    expansion = expand(plan, [*operators(), *crowley.catalog()], Where("p.yaml", lines))
+    assert {(cell.kernel, cell.model) for cell in expansion.cells.values()} == {
+        ("today", "neoverse-n1"), ("lookup", "alpha21264-1999"), ("md5", "alpha21264-1999"),
+    }  # fmt: skip
+    assert list(expansion.models) == ["neoverse-n1", "alpha21264-1999"]
+    assert without_asides(plan) is plan
+
+
+def test_a_sweep_aside_is_left_out_with_its_claims_where_its_kernels_are_replaced() -> None:
+    plan, lines = parse_plan(ASIDE, "p.yaml")
+    assert isinstance(plan, Plan)
+    other = without_asides(plan.model_copy(update={"kernels": plan.kernels[:1]}))
+    assert [sweep.name for sweep in other.sweeps] == ["lines"] and other.claims is None
+    cells = expand(other, operators(), Where("p.yaml", lines, {"kernels": "--operator"})).cells
+    assert {(cell.kernel, cell.model) for cell in cells.values()} == {("today", "neoverse-n1")}
+
+
+def test_an_unknown_model_of_a_sweep_is_named_at_its_place() -> None:
+    plan, lines = parse_plan(ASIDE.replace("models: [model:alpha21264-1999]", "models: [model:alpha]"), "p.yaml")
+    assert isinstance(plan, Plan)
+    with pytest.raises(PlanError, match=r"sweeps\.1\.models\.0: there is no processor model 'alpha'"):
+        expand(plan, [*operators(), *crowley.catalog()], Where("p.yaml", lines))

@@ -21,6 +21,7 @@ from dpubench.studies.cores import export, report, text, wording
 from dpubench.studies.cores.compare import compared
 from dpubench.studies.cores.model import CoresNeeded, PointSummary, RunSummary
 from dpubench.studies.cores.report import model
+from dpubench.studies.cores.report.figures import LINE
 from dpubench.studies.cores.report.page import Page
 from dpubench.studies.cores.study import STUDY
 from dpubench.studies.modelled.models import labels_of_some
@@ -76,8 +77,14 @@ def test_every_mark_of_a_figure_is_a_points_number(name: str, request: pytest.Fi
             assert LABEL in figure["labels"]
             for series in figure["series"]:
                 for x, y, low, high, which in [*series["points"], *series["apart"]]:
+                    if which == LINE:
+                        assert y == pytest.approx(float(series["name"].split()[0]) * 1e3 / 8 / (x + run.line_overhead_bytes), rel=1e-5)
+                        continue
                     p = points[which]
-                    if figure["y"] == "Gb/s":
+                    if figure["title"].endswith("messages over frame size"):
+                        assert p.messages_per_s is not None and not p.every_byte
+                        assert (y, x) == (pytest.approx(p.messages_per_s.value / 1e6, rel=1e-5), float(f"{p.frame_bytes:.6g}"))
+                    elif figure["y"] == "Gb/s":
                         assert ([y, low, high], x) == (rounded(p.line_gbps), float(f"{p.frame_bytes:.6g}"))
                     elif figure["y"] == "million messages/s" and "cache" not in figure["x"]:
                         assert p.messages_per_s is not None
@@ -223,6 +230,19 @@ def test_show_tells_claims_with_what_decides_them(paper_run: RunSummary) -> None
     assert "  PARTLY: FGMT gains little" in shown and "    holds: most issue slots stay unused; does not hold: MD5 has more" in shown
 
 
+def test_kernels_that_look_at_headers_only_have_no_rate_of_bytes(lines_run: RunSummary) -> None:
+    of_headers = {p.kernel for p in lines_run.points if not p.every_byte}
+    assert of_headers == {"lookup"}
+    (part,) = page_of(lines_run).data["runs"]
+    assert {f["title"]: f["y"] for f in part["figures"] if "over frame size" in f["title"]} == {
+        "lookup: messages over frame size": "million messages/s", "md5: line sustained over frame size": "Gb/s",
+    }  # fmt: skip
+    shown = [row.split("  ") for row in text.points_table(lines_run).splitlines() if row.startswith("lookup")]
+    assert shown and all("headers" in "  ".join(row) for row in shown)
+    rows = re.findall(r'<th scope="row" title="lpm[^<]*</th>.*?</tr>', html(lines_run), re.DOTALL)
+    assert rows and all("M messages/s" in row and "Gb/s</span>" not in row for row in rows)
+
+
 def test_eight_claims_are_in_sight_and_the_others_folded(paper_run: RunSummary) -> None:
     page = html(paper_run)
     first, _, rest = page.partition('<details class="more-claims">')
@@ -246,7 +266,7 @@ def test_misses_of_the_claims_and_those_of_the_models_say_what_they_are_of(paper
     )
     assert not any(c.note for c in paper_run.claims if c is not claim)
     (where,) = [where for what, _, where, _, _ in paper_run.models[0].comparisons if "look-ups" in what]
-    ours = "; ours: lpm, patricia, prefixes 1000, uniform, single, 20,000 messages one by one, after 2,000 that are not counted"
+    ours = "; ours: ip4lookup, level-compressed, array, alpha, 20,000 messages one by one, after 2,000 that are not counted"
     assert where.endswith(ours)
     page, shown = html(paper_run), text.show([paper_run])
     assert "Counted for lookup" in page and ours in page and claim.note in shown
@@ -344,7 +364,10 @@ def test_what_has_no_partner_is_not_comparable(lines_run: RunSummary, broken_run
 
 def test_models_of_one_run_are_set_against_its_first(lines_run: RunSummary, paper_run: RunSummary) -> None:
     (part,) = compared([lines_run], None, 0.03, None)
-    assert (part.title, part.between_targets) == ("xeon-e5-2620v3 against neoverse-n1", True)
+    assert part.between_targets and part.title == (
+        "xeon-e5-2620v3 against neoverse-n1: ratios of modelled messages/s, with as many cores, each model at its own clock; "
+        "A64 code stands for x86-64 code on xeon-e5-2620v3"
+    )
     clocks = {m.name: m.clock_mhz for m in lines_run.models}
     assert {round(r.ratio.value, 6) for r in part.rows if r.ratio} == {round(clocks["xeon-e5-2620v3"] / clocks["neoverse-n1"], 6)}
     with pytest.raises(UserError, match="has only one model: name a second run"):

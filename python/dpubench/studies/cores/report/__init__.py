@@ -31,6 +31,10 @@ def _value(interval: Interval | None) -> str:
     return "–" if interval is None else wording.interval_text(interval, 3)
 
 
+def _millions(interval: Interval | None) -> str:
+    return _value(None if interval is None else Interval(interval.value / 1e6, interval.low / 1e6, interval.high / 1e6))
+
+
 def _misses(point: PointSummary, which: str) -> CacheUse | None:
     return point.cache(point.data_cache if which == "data" else point.instruction_cache)
 
@@ -38,6 +42,7 @@ def _misses(point: PointSummary, which: str) -> CacheUse | None:
 _FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "percent": shared.percent,
     "value": _value,
+    "millions": _millions,
     "figure": shared.figure,
     "misses": _misses,
     "organisation": wording.organisation_text,

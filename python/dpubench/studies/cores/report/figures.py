@@ -17,6 +17,8 @@ from dpubench.studies.cores.report.page import Figure, Series
 #: Returns a quantity of a point with its interval, or None if the point lacks it.
 Quantity = Callable[[PointSummary], Interval | None]
 _NAN: Final = math.nan
+#: In place of a point's id: a mark of a line, not of a simulation.
+LINE: Final = "not simulated: a line"
 
 
 def figures_of(sweep: SweepInfo, run: RunSummary) -> list[Figure]:
@@ -41,6 +43,9 @@ def _over_frames(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSumma
     """Return a figure per kernel: the line that each processor sustains, over frame size."""
     found = []
     for kernel, own in _by(points, lambda p: p.kernel).items():
+        if not own[0].every_byte:
+            found.append(_of_headers(sweep, kernel, own, run))
+            continue
         series, gone = _series(own, lambda p: p.frame_bytes, lambda p: p.line_gbps, _processor_name(own), apart=lambda p: p.frame == IMIX)
         references = [(wording.line_text(line), line) for line in run.lines_gbps]
         note = f"Gb/s: {wording.overhead_text(run.line_overhead_bytes)}. Separate marks: IMIX at its mean size."
@@ -49,6 +54,25 @@ def _over_frames(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSumma
                    _labels(own, run), note)
         )  # fmt: skip
     return found
+
+
+def _of_headers(sweep: SweepInfo, kernel: str, own: Sequence[PointSummary], run: RunSummary) -> Figure:
+    """Return the figure of a kernel that looks at headers only: messages per second beside those of each line, over frame size.
+
+    A rate in Gb/s would grow with the frame without end, beyond every port and memory.
+    """
+    series, gone = _series(
+        own, lambda p: p.frame_bytes, lambda p: _scaled(p.messages_per_s, 1e-6), _processor_name(own), apart=lambda p: p.frame == IMIX
+    )  # fmt: skip
+    sizes = sorted({p.frame_bytes for p in own if p.frame != IMIX and p.messages_per_s is not None})
+    for line in run.lines_gbps:
+        marks = [(size, line * 1e3 / (8 * (size + run.line_overhead_bytes)), None, None, LINE) for size in sizes]
+        series.append(Series(f"{wording.line_text(line)} line", list(marks)))
+    note = f"It looks at headers only. Lines: the messages that fill them; {wording.overhead_text(run.line_overhead_bytes)}."
+    return Figure(
+        _id(sweep, kernel), f"{kernel}: messages over frame size", "frame with FCS, B", "million messages/s", True, True, series, [], gone,
+        _labels(own, run), note,
+    )  # fmt: skip
 
 
 def _over_steps(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummary) -> list[Figure]:

@@ -11,11 +11,12 @@ from dpubench.report.outline import baseline_first, outline
 from dpubench.report.page import RunInfo
 from dpubench.report.troubles import Advice
 from dpubench.report.words import anchor
-from dpubench.studies.cores import wording
+from dpubench.studies.cores import crowley, wording
 from dpubench.studies.cores.model import VERDICTS, PointSummary, RunSummary
 from dpubench.studies.cores.plan import BASE
 from dpubench.studies.cores.report.figures import figures_of
 from dpubench.studies.cores.report.page import Case, CountRow, Figure, LineRow, Page, RunPart, SweepPart, Trust
+from dpubench.studies.modelled.models import ModelInfo
 
 
 def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None = None) -> Page:
@@ -58,8 +59,17 @@ def _part(run: RunSummary, info: RunInfo, index: int) -> RunPart:
     return RunPart(
         info, run.labels or [run.label], run.claims, [(v, verdicts[v]) for v in VERDICTS if verdicts[v]], _kernels(run),
         [(f"{line:g}", wording.line_text(line)) for line in run.lines_gbps], wording.overhead_text(run.line_overhead_bytes), run.models,
-        _line_rows(run), _counts(run), sweeps, run.points, trust,
+        _line_rows(run), _counts(run), sweeps, run.points, trust, _paper_counts() if run.claims else "", _line_models(run),
     )  # fmt: skip
+
+
+def _paper_counts() -> str:
+    """Return the paper's Table 2 in words, to stand below the kernels' own figures."""
+    rows = [
+        f"{row.kernel} {row.instructions:,} instructions a message, {100 * row.memory:.1f} % loads and stores, {100 * row.control:.1f} % control flow"
+        for row in crowley.TABLE_2.values()
+    ]
+    return f"The paper's Table 2: {'; '.join(rows)}."
 
 
 def _sweep_words(name: str, run: RunSummary) -> str:
@@ -81,10 +91,13 @@ def case_of(point: PointSummary) -> Case:
 
 
 def _kernels(run: RunSummary) -> list[PointSummary]:
-    """Return, per case, the point on the first model's smallest base processor: its smallest step at the highest clock."""
+    """Return, per case, the point on the smallest base processor of the kernel's first model: its smallest step at the highest clock."""
+    shown_on: dict[str, str] = {}
     found: dict[tuple[str, str], PointSummary] = {}
     for point in run.points:
-        if point.variant != BASE or point.messages_per_s is None or point.composed or point.shares or point.model != run.models[0].name:
+        if point.variant != BASE or point.messages_per_s is None or point.composed or point.shares:
+            continue
+        if point.model != shown_on.setdefault(point.kernel, point.model):
             continue
         known = found.get((point.kernel, point.frame))
         if known is None or (point.step, -point.clock_mhz) < (known.step, -known.clock_mhz):
@@ -104,7 +117,14 @@ def _line_rows(run: RunSummary) -> list[LineRow]:
         known = cells.setdefault(case_of(point), {}).get(point.model)
         if known is None or (point.step, -point.clock_mhz) < (known.step, -known.clock_mhz):
             cells[case_of(point)][point.model] = point
-    return [LineRow(case, [found.get(model.name) for model in run.models]) for case, found in cells.items()]
+    shown = _line_models(run)
+    return [LineRow(case, [found.get(model.name) for model in shown]) for case, found in cells.items()]
+
+
+def _line_models(run: RunSummary) -> list[ModelInfo]:
+    """Return the models that the table of lines has columns for: those with cores as steps."""
+    with_cores = {p.model for p in run.points if p.organisation in ("described", "cmp") and p.variant == BASE and not p.shares}
+    return [model for model in run.models if model.name in with_cores]
 
 
 def _counts(run: RunSummary) -> list[CountRow]:

@@ -116,6 +116,8 @@ class RunPart:
     sweeps: list[SweepPart]
     points: list[PointSummary]
     trust: Trust
+    table_2: str  #: the paper's own figures of its kernels, in words; empty without claims
+    line_models: list[ModelInfo]  #: columns of ``line_rows``
 
 
 @dataclass(slots=True, kw_only=True)

@@ -116,5 +116,6 @@ dpubench.part("cores", ({ root, $, $$, data }) => {
   });
   for (const select of $$("select.line-choice")) select.addEventListener("change", () => { const bar = select.closest(".bar"); $("table", bar.nextElementSibling).dataset.line = select.value; });
   for (const details of $$("details.all-points")) details.addEventListener("toggle", () => { const box = $(".points-body", details); if (details.open && !box.firstChild) box.append(...pointTable(data.runs[Number(details.dataset.run)])); });
+  addEventListener("beforeprint", () => { for (const details of $$("details.more-claims")) details.open = true; });
   modelled.whenSeen($$("figure.plot"), draw);
 });

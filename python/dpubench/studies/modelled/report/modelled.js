@@ -14,11 +14,14 @@ const modelled = (() => {
     at(1, margin.t - 36, plain(above.join("; ")), 10, "middle");
     at(0, -46, plain(below.filter(Boolean).join(" ")).replace(/(.{95,120}?) /g, "$1<br>"), 9, "top");
   }
-  /** Calls `draw` with each box when it comes into view, and again when it has to look different. */
+  /** Calls `draw` with each box when it comes into view, with the others when the page is idle, and again when one has to look different. */
   function whenSeen(boxes, draw) {
     const show = (box) => { box.dataset.drawn = "1"; draw(box); };
     const seen = new IntersectionObserver((entries) => { for (const e of entries) if (e.isIntersecting && !e.target.dataset.drawn) show(e.target); }, { rootMargin: "500px" });
     for (const box of boxes) seen.observe(box);
+    const idle = window.requestIdleCallback ?? ((task) => setTimeout(task, 50));
+    const next = () => { const box = [...boxes].find((b) => !b.dataset.drawn); if (box) { show(box); idle(next); } };
+    idle(next);
     onAppearance(() => { for (const box of boxes) if (box.dataset.drawn) show(box); }, () => { for (const box of boxes) show(box); });
   }
   return { table, around, whenSeen };
