@@ -1,4 +1,4 @@
-"""Runs of studies stress, headroom and link for the browser: imported from tables that are written here, and one of link on this machine."""
+"""Runs of studies stress, headroom, link and offload for the browser: imported from tables, one of link on this machine, one of a model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def measured_reports(folder: Path) -> dict[str, Path]:
     _dpubench(folder, "import", "pktgen.csv", "--study", "headroom", "--name", "headroom")
     once = ("--rounds", "1", "--set", "duration=1s", "--set", "directions=forward", "--set", "path=loopback", "--set", "streams=1")
     _dpubench(folder, "run", "link", "--name", "link", *once, "--workload", "throughput", "--set", "sizes=1KiB,64KiB")
-    return {name: folder / "results" / name / "report.html" for name in ("stress", "headroom", "link")}
+    patterns = ("--workload", "gather,allgather", "--set", "ratios=0.25,1,4", "--set", "work=cache,memory", "--size", "256KiB,4MiB")
+    _dpubench(folder, "run", "offload", "--name", "offload", "--target", "model:osu-8x8", *patterns)
+    return {name: folder / "results" / name / "report.html" for name in ("stress", "headroom", "link", "offload")}
 
 
 def _dpubench(folder: Path, *arguments: str) -> None:

@@ -1,4 +1,4 @@
-"""The pages of studies stress, headroom and link in a browser: every figure is drawn with its texts, saved, and fits the window."""
+"""The pages of studies stress, headroom, link and offload in a browser: every figure is drawn with its texts, saved, and fits the window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 Driver = Any
-NAMES = ("stress", "headroom", "link")
+NAMES = ("stress", "headroom", "link", "offload")
 
 
 def figures(driver: Driver) -> list[Any]:
@@ -31,7 +31,7 @@ def figures(driver: Driver) -> list[Any]:
 def test_every_figure_is_drawn_with_its_texts(page: Callable[..., Driver], name: str) -> None:
     driver = page(name)
     drawn = figures(driver)
-    assert len(drawn) >= {"stress": 2, "headroom": 2, "link": 1}[name]
+    assert len(drawn) >= {"stress": 2, "headroom": 2, "link": 1, "offload": 6}[name]
     for figure in drawn:
         texts = driver.execute_script("return [...arguments[0].querySelectorAll('.canvas svg text')].map((t) => t.textContent)", figure)
         assert len([text for text in texts if text.strip()]) > 3, texts
@@ -73,3 +73,13 @@ def test_a_name_of_a_target_is_no_markup(page: Callable[..., Driver]) -> None:
     driver = page("stress")
     assert not driver.find_elements(By.CSS_SELECTOR, "main i, header i, td i, th i")
     assert PLATFORMS[2] in driver.find_element(By.CSS_SELECTOR, "table.ranks").text
+
+
+def test_published_trends_stand_beside_the_model(page: Callable[..., Driver]) -> None:
+    driver = page("offload")
+    titles = [figure.find_element(By.CSS_SELECTOR, "figcaption").text for figure in figures(driver)]
+    for title in ("Gather, staged: efficiency over message size", "Gain over bytes through memory per byte communicated"):
+        assert any(title in shown for shown in titles), titles
+    text = driver.find_element(By.ID, "results").text
+    for wanted in ("gather: one worker per node is best", "differs", "assumed: HDR100", "modelled in closed form, not measured"):
+        assert wanted.lower() in text.lower()

@@ -111,8 +111,9 @@ def _datapath(what: str) -> list[dict[str, Any]]:
 
 
 def _models() -> list[dict[str, Any]]:
-    """Return the processors that studies model, and how much of each description has a source."""
+    """Return the processors and clusters that studies model, and how much of each description has a source."""
     from dpubench.simulation import models
+    from dpubench.studies.offload import cluster, trends
 
     return [
         {
@@ -120,6 +121,12 @@ def _models() -> list[dict[str, Any]]:
             "published": len(m.comparisons),
         }
         for m in map(models.load, models.names())
+    ] + [
+        {
+            "model": c.name, "title": c.title, "year": None, "clock_mhz": None, "values": len(c.sources),
+            "assumed": sum(bool(s.assumed) for s in c.sources), "published": len(trends.CLAIMS),
+        }
+        for c in map(cluster.find, cluster.names())
     ]  # fmt: skip
 
 
@@ -149,10 +156,10 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
 
 def _for_people(row: dict[str, Any]) -> dict[str, str]:
     """Return a row without the fields of --json. A reason why something cannot run replaces its summary, to avoid an almost empty column."""
-    shown = {k: str(v) for k, v in row.items() if k not in ("sha256", "files", "available", "reason", "unavailable")}
+    shown = {k: "" if v is None else str(v) for k, v in row.items() if k not in ("sha256", "files", "available", "reason", "unavailable")}
     if reason := row.get("reason") or row.get("unavailable"):
         shown["summary"] = f"cannot run here: {reason}"
-    if "clock_mhz" in row:
+    if row.get("clock_mhz") is not None:
         shown["clock_mhz"] = f"{row['clock_mhz']:g}"
     if "program" in row:
         shown["program"] = Path(row["program"]).name  # A whole path would squeeze the other columns.

@@ -186,7 +186,8 @@ def environment(launcher: Launcher, folder: Path, mark: str, *, is_here: bool) -
     """
     found = {MARK: mark, **({"UCX_POSIX_DIR": str(folder)} if is_here else {})}
     if launcher.name == "openmpi":
-        found["OMPI_MCA_pml"] = "ob1"  # keeps MPI's own traffic out of the way of UCX
+        if "OMPI_MCA_pml" not in os.environ:
+            found["OMPI_MCA_pml"] = "ob1"  # keeps MPI's own traffic out of the way of UCX
         if is_here:
             found |= {"OMPI_MCA_orte_tmpdir_base": str(folder), "OMPI_MCA_btl_vader_backing_directory": str(folder)}
         if os.geteuid() == 0:

@@ -97,7 +97,7 @@ def _declines(s: _Setting) -> tuple[bool, str]:
 
 
 #: (claim, pattern, criterion, judge, numbers of workers that it needs, by those of nodes)
-_CLAIMS: Final[Sequence[tuple[str, str, str, _Judge, Callable[[int], Sequence[int]]]]] = (
+CLAIMS: Final[Sequence[tuple[str, str, str, _Judge, Callable[[int], Sequence[int]]]]] = (
     ("broadcast: one worker per node is best", "broadcast", f"no other number of workers is faster by more than {EQUAL:.0%}",
      _one_per_node, lambda nodes: (1, nodes)),
     ("gather: one worker per node is best", "gather", f"no other number of workers is faster by more than {EQUAL:.0%}",
@@ -117,7 +117,7 @@ def judged(cluster: Cluster, points: Iterable[Mapping[str, str]]) -> list[Trend]
     """Return every published trend beside the model of ``cluster``; ``points`` are the parameters of a run's points."""
     chosen = [p for p in points if p["path"] == "staged" and p["work"] == "cache" and float(p.get("ratio", 1)) == 1]
     found = []
-    for claim, pattern, criterion, judge, needs in _CLAIMS:
+    for claim, pattern, criterion, judge, needs in CLAIMS:
         own = [p for p in chosen if p["test"] == pattern]
         wanted = [workers for workers in dict.fromkeys(needs(cluster.nodes)) if str(workers) not in {p["workers"] for p in own}]
         beyond = judge is _declines and not any(int(p["workers"]) > cluster.nodes for p in own)
