@@ -40,7 +40,8 @@ _PORT_TAKEN: Final = "Could not set up host forwarding rule"
 #: Bytes at the end of the serial log, and lines of them, that an error shows.
 _SHOWN_BYTES: Final = 4096
 _SHOWN_LINES: Final = 6
-_READY: Final = re.compile(r"^dpubench-machine: ready (ssh-ed25519 [A-Za-z0-9+/=]+)", re.MULTILINE)
+#: What follows the key tells that it is whole: the console may be read while the line is written.
+_READY: Final = re.compile(r"^dpubench-machine: ready (ssh-ed25519 [A-Za-z0-9+/=]+)\s", re.MULTILINE)
 _FAILED: Final = re.compile(r"^dpubench-machine: failed: (.*)", re.MULTILINE)
 #: Lines of the kernel that tell more than the last ones, which list registers.
 _TELLING: Final = re.compile(r"Initramfs unpacking failed.*|Out of memory.*|Kernel panic.*")

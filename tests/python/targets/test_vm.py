@@ -348,3 +348,10 @@ def test_a_port_that_was_taken_is_replaced(made: images.Images, cache: Path, mon
         finally:
             booted.close()
     assert gone(cache, 0) and left(cache) == []
+
+
+def test_a_key_that_is_not_whole_yet_is_no_key() -> None:
+    line = "dpubench-machine: ready ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 root@vm\n"
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5"
+    found = [ready[1] for end in range(len(line) + 1) if (ready := machine._READY.search(line[:end]))]
+    assert found and set(found) == {key}

@@ -6,6 +6,7 @@ them, and names the bundle in DPUBENCH_BUNDLE.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -18,12 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dpubench import network
+from dpubench import network, targets
 from dpubench.emulation import images
+from dpubench.run.listener import Listener
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies.end_to_end import trials
+from dpubench.studies.headroom import links
 from dpubench.studies.headroom import rounds as headroom
-from dpubench.targets import EMULATED
+from dpubench.studies.headroom.crossing import Crossing
+from dpubench.studies.headroom.session import SessionFault, Setting, Spec
+from dpubench.targets import EMULATED, vm
+from dpubench.workers.process import StopRequest
 from emulated import ARCHITECTURE, cache_with, emulators, gone, interfaces, left
 from real_program import RealBench
 
@@ -171,6 +177,67 @@ def test_headroom_crosses_the_virtual_link(bench: Bench, words: str) -> None:
     assert record["links"]["udp"].startswith("virtual link: tap between this machine and an emulated one")
     assert set(bench.verified().values()) == {"works (1 verified round)"}
     assert all(sample["lost"] < 1 for of in samples(bench).values() for sample in of)
+
+
+@needs_link
+def test_packets_cross_the_machine(bench: Bench) -> None:
+    few = "--size 128B --set works=spin --set threads=1 --set bursts=8"
+    record = bench.run("headroom", f"--target {VM} --set peer=local --set placement=embedded --set backends=kernel,af_packet,memif {few}")
+    said = bench.verified()
+    assert "cannot cross the virtual links of an emulated machine: choose af_packet or kernel" in said.pop("embedded/memif/128B/spin/50%")
+    assert said == {f"embedded/{backend}/128B/spin/50%": "works (1 verified round)" for backend in ("kernel", "af_packet")}
+    for backend in ("kernel", "af_packet"):
+        assert record["links"][f"{backend} (embedded)"].startswith("virtual links: taps between this machine and an emulated one")
+    assert all(sample["lost"] < 1 for of in samples(bench).values() for sample in of) and "embedded/af_packet/128B/spin/50%" in samples(bench)
+
+
+def passed(link: network.TapLink) -> tuple[int, int]:
+    """Return how many packets came to this machine's end of a link and left there, as its kernel counts, which knows nothing of trials."""
+    words = ["ip", "-n", link.here.namespace, "-s", "-j", "link", "show", link.here.interface]
+    found = json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)[0]["stats64"]
+    return found["rx"]["packets"], found["tx"]["packets"]
+
+
+@pytest.fixture
+def crossed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Setting, network.TapChain]]:
+    """Yield the setting of sessions whose packets cross a machine, and its links."""
+    for name in ("DPUBENCH_BUNDLE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, bench.real.environment[name])
+    with contextlib.ExitStack() as opened:
+        here, machine = targets.find("local"), targets.find(VM)
+        assert isinstance(machine, vm.VmTarget)
+        machine.join(vm.LINKS_TO_CROSS, network.LARGE_MTU)
+        for target in (here, machine):
+            opened.callback(target.close)
+            target.open()
+        assert machine.chain is not None
+        stop = opened.enter_context(StopRequest())
+        yield Setting(machine, here, stop, Listener(), LIMIT_S, 1, {}, "02:00:00:00:00:02", False), machine.chain
+    bench.nothing_left()
+
+
+#: Queries of the kernels who has an address, and their answers, beside the packets of a trial.
+QUERIES = 10
+
+
+@needs_link
+@pytest.mark.parametrize("backend", links.BY_TAPS)
+def test_every_packet_that_crosses_is_counted_and_a_loss_is_seen(crossed: tuple[Setting, network.TapChain], backend: str) -> None:
+    setting, chain = crossed
+    with Crossing(setting, backend, 1514, 1) as session:
+        # 8 packets each 20 ms, and more than an emulated machine can take.
+        for spec, is_flood in ((Spec(128, 1, 8, 1, 0.5, due_ns=2e7), False), (Spec(1500, 1, 32, 1, 0.1), True)):
+            session.trial(spec)  # the first trial of a size comes after another one, in which the device reads numbers
+            (_, left), (came, _) = passed(chain.near), passed(chain.far)
+            trial = session.trial(spec)
+            left, came = passed(chain.near)[1] - left, passed(chain.far)[0] - came
+            sent, received, forwarded = int(trial.sent["packets"]), int(trial.device["received"]), int(trial.device["forwarded"])
+            assert 0 < trial.packets <= forwarded <= received <= left + QUERIES
+            assert left <= sent + QUERIES and trial.packets <= came
+            assert (trial.lost > 0) == (trial.packets < sent) and (trial.lost > 0 or not is_flood)
+        subprocess.run(["ip", "-n", chain.far.here.namespace, "link", "set", chain.far.here.interface, "down"], check=True)
+        with pytest.raises(SessionFault, match="packets, and none arrived"):
+            session.trial(Spec(128, 1, 8, 1, 0.1, due_ns=2e7))
 
 
 @needs_link

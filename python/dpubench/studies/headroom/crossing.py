@@ -18,6 +18,8 @@ from dpubench.studies.headroom.session import Session, SessionFault, Spec, Trial
 CHUNK_NS: Final = 5e4
 #: Length of the trial in which the device reads the number of every packet.
 _VERIFYING_S: Final = 0.002
+#: Time after a trial in which an emulated machine and its emulator hand on what they are late with. Programs take 20 ms of silence for the end.
+_LATE_S: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -167,10 +169,14 @@ class Crossing(Session):
         """
         self._count()
         self._ask("device", self._forward(spec, verify=False), "begun")
-        select.select([self.setting.stop], [], [], spec.duration_s)
-        self.setting.stop.check()
+        self._wait(spec.duration_s)
         device = self._ask("device", {"collect": self.number, "expected": 0}, "forwarded")
         return float(device["inserted_ns"]) / (len(self._cpus) * float(device["elapsed_ns"]))
+
+    def _wait(self, duration_s: float) -> None:
+        """Let a time pass. @raises Interrupted"""
+        select.select([self.setting.stop], [], [], duration_s)
+        self.setting.stop.check()
 
     def _crossed(self, spec: Spec, *, verify: bool) -> Crossed:
         self._count()
@@ -179,6 +185,8 @@ class Crossing(Session):
         self._ask("device", self._forward(spec, verify=verify), "begun")
         pace = "schedule" if spec.due_ns else "none"
         sent = self._ask("sender", {"trial": replace(spec, delay=pace, delay_ns=spec.due_ns).job(self.number)}, "sent")
+        if self.setting.taps is not None:
+            self._wait(_LATE_S)
         if self._is_kernel:  # its counters are whole once the last packet has come
             counted = self._ask(self._at_sink, {"collect": self.number, "expected": sent["packets"]}, "counted")
             device = self._ask("device", {"collect": self.number, "expected": sent["packets"]}, "forwarded")
