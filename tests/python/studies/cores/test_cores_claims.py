@@ -263,6 +263,9 @@ def test_the_limits_of_fgmt(monkeypatch: pytest.MonkeyPatch, ratio: float, verdi
 @pytest.mark.parametrize(("share", "verdict"), [(0.9, "reproduced"), (0.8999, "partly"), (0.75, "partly"), (0.7499, "not reproduced")])
 def test_the_limits_of_smt(monkeypatch: pytest.MonkeyPatch, share: float, verdict: str) -> None:
     assert with_rates(monkeypatch, lambda _r, o, s, _c: share if o == "smt" and s > 1 else 1.0)["smt-linear"].verdict == verdict
+    for step in (2, 7):  # each number of contexts counts, the first and the last too
+        one = with_rates(monkeypatch, lambda r, o, s, c, step=step: share if (r, o, s, c) == ("md5", "smt", step, 100) else 1.0)  # type: ignore[misc]
+        assert one["smt-linear"].verdict == ("reproduced" if share >= 0.9 else "partly")
 
 
 @pytest.mark.parametrize(("gain", "last"), [(0.03, 7), (0.0299, 1)])
