@@ -124,6 +124,19 @@ TEST(Window, CountsAllOperationsOfAllThreadsOverCommonTime) {
   EXPECT_GE(window.elapsed_ns, 2e6);
 }
 
+TEST(Window, EndsWithTheLastThread) {
+  WindowSpec spec;
+  spec.min_ms = 1;
+  spec.threaded_min_ms = 1;
+  for (const bool slow_first : {true, false}) {
+    ThreadTeam team(2, {});
+    Sleeper quick(std::chrono::microseconds(20));
+    Sleeper slow(std::chrono::milliseconds(20));
+    Stepper* const steppers[] = {slow_first ? &slow : &quick, slow_first ? &quick : &slow};
+    EXPECT_GE(run_window(team, steppers, 1, spec, Clock::instance()).elapsed_ns, 20e6);
+  }
+}
+
 TEST(Window, LastsUntilItHoldsEnoughBursts) {
   ThreadTeam team(1, {});
   Sleeper slow(std::chrono::microseconds(100));

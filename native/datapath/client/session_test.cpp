@@ -198,14 +198,14 @@ class Check : public testing::Test {
     for (std::uint64_t i = 7; i < 10'000; i += 1000) lose(i);
   }
   void lose(std::uint64_t number) { received[number / 8] &= ~static_cast<std::byte>(1U << number % 8); }
-  json check(const Params& workload = {}) {
+  json check(const Params& workload = {}, const Expectation* expectation = nullptr) {
     const auto text = [](const auto& values) {
       return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
     };
     (void)folder.write("received.bitmap", text(received));
     (void)folder.write("dropped.u64", text(dropped));
     (void)folder.write("tx_full.u64", text(refused));
-    return check_trial(*runner, *traffic, nullptr, workload, folder.path());
+    return check_trial(*runner, *traffic, expectation, workload, folder.path());
   }
 };
 
@@ -218,6 +218,29 @@ TEST_F(Check, EveryLossHasItsPlace) {
   EXPECT_TRUE(checked["agree"]) << checked["first_wrong"];
   EXPECT_EQ(checked["lost"], json::parse(R"({"client_transmit": 10, "server_receive": 5, "server_drop": 3, "server_transmit": 2,
                                             "client_receive": 90})"));
+}
+
+/// Lets the workload drop every packet, or none.
+struct Droppable final : Expectation {
+  explicit Droppable(bool all) : drops(all) {}
+  Answer judge(std::uint32_t, std::span<const std::byte>, std::span<const std::byte>, bool) override { return Answer::kRight; }
+  std::string explain(std::uint32_t, std::span<const std::byte>, std::span<const std::byte>) override { return {}; }
+  [[nodiscard]] bool may_drop(std::uint32_t /*index*/) const override { return drops; }
+  bool drops;
+};
+
+TEST_F(Check, WhatMayBeDroppedIsExcused) {
+  run();
+  dropped = {605, 705, 805};
+  refused = {905};
+  for (const bool may : {true, false}) {
+    const Droppable expectation(may);
+    const json checked = check({}, &expectation);
+    EXPECT_TRUE(checked["agree"]) << checked["first_wrong"];
+    EXPECT_EQ(checked["excused"], may ? 3 : 0);
+    EXPECT_EQ(checked["lost"]["server_drop"], may ? 0 : 3);
+    EXPECT_EQ(checked["lost"]["server_transmit"], 1) << "the port refused it, whatever the workload may do";
+  }
 }
 
 TEST_F(Check, WhatCannotBeIsFound) {

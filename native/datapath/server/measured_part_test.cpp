@@ -135,6 +135,28 @@ TEST(MeasuredPart, OtherProgramsThatTakeTheCpuAreNotTheKernelsWork) {
   EXPECT_EQ(use.idle_ticks, 580'000U);
 }
 
+TEST(MeasuredPart, APollThatWasHeldUpHasItsOwnTimeToo) {
+  PollTimes polls(kHeld);
+  for (int i = 0; i < 100; ++i) polls.spend(1'000, 8);
+  for (int i = 0; i < 1'000; ++i) polls.spend(100, 0);
+  for (int i = 0; i < 10; ++i) polls.spend(5'000, 0);  // 100 of them are the poll's own, as of every idle poll
+  const CpuUse use = cpu_use(polls, 60'000);
+  EXPECT_EQ(use.receive_work_ticks, 60'000U);
+  EXPECT_EQ(use.application_ticks, 100'000U + 10 * 4'900U - 60'000U);
+  EXPECT_EQ(use.idle_ticks, 250'000U - 149'000U);
+}
+
+TEST(MeasuredPart, TheKernelsWorkIsAtMostTheWholePart) {
+  // The kernel's account and the loop's clock end at slightly different times.
+  PollTimes polls(kHeld);
+  for (int i = 0; i < 10; ++i) polls.spend(100, 8);
+  for (int i = 0; i < 20; ++i) polls.spend(100, 0);
+  const CpuUse use = cpu_use(polls, 3'001);
+  EXPECT_EQ(use.receive_work_ticks, 3'000U);
+  EXPECT_EQ(use.application_ticks, 0U);
+  EXPECT_EQ(use.idle_ticks, 0U);
+}
+
 TEST(MeasuredPart, IsTheScheduleWhateverTheClockOfTheClientSaysAndHoweverLateTheLoopIs) {
   ScriptedLoop loop(987'654'321);
   loop.begin(10'000'000, 50'000'000);

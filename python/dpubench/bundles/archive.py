@@ -35,6 +35,8 @@ from dpubench.errors import EnvironmentFault, UserError
 ARCHITECTURES: Final = ("aarch64", "x86_64")
 #: e_machine by architecture (gABI, "ELF Header").
 _MACHINE: Final = {"aarch64": "EM_AARCH64", "x86_64": "EM_X86_64"}
+#: Largest page of an architecture's kernels: the loader maps each part of a file at a multiple of it.
+_LARGEST_PAGE: Final = {"aarch64": 1 << 16}
 #: Drivers of DPDK that engines and ports load: devices of the five kinds (those of qat are in ``common``), the buses that find them, and pools of
 #: packets, some for one network card only. Libraries that they need are found as usual. Drivers that only combine or replace other ports are left
 #: out.
@@ -288,6 +290,11 @@ class _Closure:
                 if elf["e_machine"] != _MACHINE[self._architecture]:
                     raise UserError(f"{file}: this file is not for {self._architecture}, but for {elf.get_machine_arch()}")
                 for segment in elf.iter_segments():
+                    if segment["p_type"] == "PT_LOAD" and segment["p_align"] < _LARGEST_PAGE.get(self._architecture, 0):
+                        raise UserError(
+                            f"{file}: this file cannot be loaded where pages have 64 KiB, as on BlueField's newer images: its parts lie "
+                            f"{segment['p_align']} B apart; link it with -z max-page-size=65536"
+                        )
                     if isinstance(segment, InterpSegment):
                         yield Path(segment.get_interp_name()).name, "loader"
                     elif isinstance(segment, DynamicSegment):

@@ -318,3 +318,20 @@ def test_a_build_of_another_architecture_or_without_a_library_is_refused(tmp_pat
     with pytest.raises(UserError, match="this file is neither a program nor a library"):
         bundle.pack(broken, bundle.host_architecture(), tmp_path / "x.tar.gz")
     assert not list(tmp_path.glob("x.tar.gz*"))
+
+
+@pytest.mark.parametrize("page_bytes", [4096, 65536])
+def test_every_file_for_arm_loads_with_pages_of_64_kib(tmp_path: Path, page_bytes: int) -> None:
+    """Kernels of Arm devices have pages of 4, 16 or 64 KiB. A library that was linked for the smallest alone would fail on the device only."""
+    source, thing, library = tmp_path / "l.s", tmp_path / "l.o", tmp_path / "libl.so"
+    source.write_text(".globl l\nl: ret\n")
+    subprocess.run(["aarch64-linux-gnu-as", "-o", thing, source], check=True, timeout=60)
+    subprocess.run(["aarch64-linux-gnu-ld", "-shared", "-z", f"max-page-size={page_bytes}", "-o", library, thing], check=True, timeout=60)
+    closure = bundle._Closure("aarch64", tmp_path, {})
+    if page_bytes == 65536:
+        closure.add(library)
+        return
+    with pytest.raises(
+        UserError, match=r"libl\.so: this file cannot be loaded where pages have 64 KiB.* 4096 B apart; link it with -z max-page-size"
+    ):
+        closure.add(library)

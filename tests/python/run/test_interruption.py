@@ -8,7 +8,9 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
 from conftest import Bench
@@ -23,15 +25,41 @@ SLOW = {"window_s": 0.002}
 RUN = ("run", "--name", "r", "--rounds", "6")
 
 
-@pytest.mark.parametrize("delay_s", [0.05, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0])
-def test_ctrl_c_keeps_every_window_and_resume_completes(bench: Bench, delay_s: float) -> None:
+def measured(file: str, least: int) -> Callable[[Path], bool]:
+    """Return a condition: the events of this part of run ``r`` hold so many windows, or the part is whole."""
+
+    def condition(run: Path) -> bool:
+        events = run / f"{file}.ndjson"
+        return (run / f"{file}.parquet").exists() or (events.exists() and events.read_bytes().count(b'"window"') >= least)
+
+    return condition
+
+
+#: Moments of a run by what is there, each later than the one before. From the fourth on there are windows to keep.
+MOMENTS: Final[dict[str, Callable[[Path], bool]]] = {
+    "Python starts": lambda _: True,
+    "a directory": Path.is_dir,
+    "a record": lambda run: (run / "run.json").exists(),
+    "a selection": measured("selection", 1),
+    "between selection and rounds": lambda run: (run / "selection.parquet").exists(),
+    "a round": measured("rounds/0000", 1),
+    "within a round": measured("rounds/0000", 20),
+    "between rounds": lambda run: (run / "rounds/0000.parquet").exists(),
+    "a later round": measured("rounds/0001", 1),
+    "within a later round": measured("rounds/0002", 20),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_ctrl_c_keeps_every_window_and_resume_completes(bench: Bench, moment: str) -> None:
     bench.script(**SLOW)
     process = bench.start(*RUN)
-    time.sleep(delay_s)
+    wait_for(lambda: MOMENTS[moment](bench.results / "r"), 60)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert bench.workers() == []
-    if not (bench.results / "r" / "run.json").exists():
+    has_windows = list(MOMENTS).index(moment) > list(MOMENTS).index("a record")
+    if not has_windows and not (bench.results / "r" / "run.json").exists():
         # The run had not begun, so there is nothing to keep. Python itself ends with 1 when interrupted while it starts or looks for the package.
         is_pythons_own = process.returncode == 1 and ("runpy" in err or "init_import_site" in err)
         assert process.returncode in (130, -signal.SIGINT) or is_pythons_own, (out, err)
@@ -43,6 +71,7 @@ def test_ctrl_c_keeps_every_window_and_resume_completes(bench: Bench, delay_s: f
     assert record["status"] == "interrupted"
     assert not schemas.fault("run", record)
     before = windows_of(RunDirectory(bench.results / "r")).to_pylist()
+    assert before or "round" not in moment or moment == "between selection and rounds"
     bench.script()
     resumed = bench("resume", "r")
     assert resumed.returncode == 0, resumed.stderr
