@@ -72,8 +72,10 @@ def test_a_page_of_study_end_to_end_has_each_badge_once_a_section() -> None:
 
 def test_figures_have_the_words_as_text() -> None:
     """No figure stands without them."""
-    script = (ROOT / "python/dpubench/studies/end_to_end/report/report.js").read_text()
-    assert 'class: "label"' not in script and "${under(part, key)}" in script
+    for script in sorted((ROOT / "python/dpubench").glob("**/report/*.js")):
+        assert 'class: "label"' not in script.read_text(), script
+    assert "${under(part, key)}" in (ROOT / "python/dpubench/studies/end_to_end/report/report.js").read_text()
+    assert "[figure.label, figure.fixed" in (ROOT / "python/dpubench/studies/measured/report/report.js").read_text()
     for study in ("cores", "coverage"):
         page = (ROOT / f"python/dpubench/studies/{study}/report/report.html.j2").read_text()
         assert page.count('<p class="under">{{ ') == page.count('labels | join("; ") }}. ') >= 1

@@ -67,7 +67,7 @@ for (const study of new Set([...document.querySelectorAll(".figures[data-of]")].
     holder.replaceChildren(...figures.map((figure) => h("figure", { class: "plot" },
       h("figcaption", {}, figure.title, h("span", { class: "downloads" }, ...["svg", "png", "pdf", "csv"].map((format) => h("button", { type: "button", "aria-label": `Download ${figure.title} as ${format.toUpperCase()}`, click: () => download(figure, format).catch(failing("Download")) }, format.toUpperCase())))),
       h("div", { class: "canvas", role: "img", "aria-label": `${figure.title}. The numbers are in the table below the figure.` }),
-      h("p", { class: "under" }, ...(figure.label ? [h("span", { class: "label" }, figure.label), " "] : []), `${figure.fixed ? `${figure.fixed}; ` : ""}${figure.better === "neither" ? "" : `${figure.better} is better.`}`),
+      h("p", { class: "under" }, [figure.label, figure.fixed, figure.better === "neither" ? "" : `${figure.better} is better`].filter(Boolean).map((w, i, all) => (i === all.length - 1 ? `${w}.` : w)).join("; ")),
       h("details", { class: "numbers" }, h("summary", {}, "Numbers"), h("div", { class: "points-body", tabindex: "0", role: "region", "aria-label": `Numbers of ${figure.title}` }, table(figure))))));
     library("lib-plotly");
     $$(".canvas", holder).forEach((canvas, index) => {

@@ -361,7 +361,7 @@ dpubench.part("operators", ({ root, $, $$, data }) => {
     const rounds = f.rounds.length === 1 ? plural(f.rounds[0], "round") : `${f.rounds[0]} to ${f.rounds[f.rounds.length - 1]} rounds`;
     const free = kind === "threads" ? ["threads"] : kind === "flight" ? [] : op.state.axis === "" ? op.dims.names.filter((n) => distinct(points(op), n).length > 1) : [op.state.axis];
     $(".under", box).replaceChildren(`Measured, ${rounds}; ${describe(op, op.state, free)}${op.state.quantity === "ratio" ? `; ${data.pairings[pairing]}` : ""}.`,
-      ...labelled(f.runs).map((l) => h("span", { class: "label" }, l)),
+      ...labelled(f.runs).map((l) => ` ${l}.`),
       f.weak ? h("b", {}, ` ${f.weak} of ${f.total} points hollow.`) : "",
       f.left.length ? ` Not drawn, beyond ${MAX_LINES} lines: ${f.left.map((l) => l.label).join(", ")}.` : "");
   }
