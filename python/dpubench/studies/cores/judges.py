@@ -118,7 +118,7 @@ def parallelism(grid: Grid) -> Found:
     clock = grid.clocks(LOOKUP, "superscalar")[-1]
     lookup, md5 = (found[role][0] - 1 for role in ROLES)
     fast, slow = (grid.point(role, "superscalar", 7, clock).ipc for role in ROLES)
-    told = f"{lookup} additional sets against {md5}"
+    told = f"{_sets(lookup)} against {md5}"
     if fast and slow:
         told += f"; in instructions per cycle {significant(fast, 3)} against {significant(slow, 3)}, {significant(fast / slow, 3)} times"
     if any(low != high for _, low, high, _ in found.values()):
@@ -307,13 +307,17 @@ def _gaining(grid: Grid, role: str) -> tuple[int, int, int, str]:
 
     values, lows, highs = [r.value for r in ratios], [bounds(r)[0] for r in ratios], [bounds(r)[1] for r in ratios]
     words = ", ".join(f"{100 * (value - 1):+.1f} %" for value in values)
-    told = f"{NAMES[role]} gains with {last(values) - 1} additional sets ({words} for each further set at {clock:g} MHz)"
+    told = f"{NAMES[role]} gains with {_sets(last(values) - 1)} ({words} for each further set at {clock:g} MHz)"
     return last(values), last(lows), last(highs), told
 
 
 def _sublinear(grid: Grid, last: int) -> list[Truth]:
     clock = grid.clocks(LOOKUP, "superscalar")[-1]
     return [within(grid.ratio(LOOKUP, ("superscalar", 1, clock), ("superscalar", step, clock)), 0, step) for step in range(2, last + 1)]
+
+
+def _sets(number: int) -> str:
+    return f"{number} additional set{'s' * (number != 1)}"
 
 
 def _first(number: int) -> str:

@@ -210,8 +210,8 @@ def gaining_to(lookup: int, md5: int) -> Rate:
 )
 def test_gains_of_additional_unit_sets(lookup: int, md5: int, of_lookup: str, of_md5: str, of_both: str) -> None:
     found = changed(gaining_to(lookup, md5))
-    assert found["gains-lookup"].measured.startswith(f"lookup gains with {lookup - 1} additional sets (+10.0 %")
-    assert found["gains-md5"].measured.startswith(f"MD5 gains with {md5 - 1} additional sets (")
+    assert found["gains-lookup"].measured.startswith(f"lookup gains with {lookup - 1} additional set{'s' * (lookup != 2)} (+10.0 %")
+    assert found["gains-md5"].measured.startswith(f"MD5 gains with {md5 - 1} additional set{'s' * (md5 != 2)} (")
     assert (found["gains-lookup"].verdict, found["gains-md5"].verdict) == (of_lookup, of_md5)
     # One set more for lookup and none for MD5 is more, but not nearly three times as many.
     assert found["parallelism"].verdict == of_both if md5 > 1 else "does not hold"
