@@ -24,7 +24,7 @@ run: deps build  ## install what is missing, build, measure every operator with 
 	$(BIN)/dpubench run
 
 deps:  ## list and install missing packages (needs root, or sudo)
-	@scripts/deps.sh build engine data
+	@scripts/deps.sh build engine data trace
 
 deps-test: deps
 	@scripts/deps.sh test

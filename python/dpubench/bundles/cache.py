@@ -26,7 +26,9 @@ def archive(architecture: str) -> Path:
     if architecture == bundle.host_architecture():
         build = programs.operators_program().parent
     else:
-        terminal.note(f"bundle for {architecture}: compiling the changed files (the first time takes minutes)")
+        terminal.note(
+            f"bundle for {architecture}: compiling the changed files (the first time it downloads headers, then takes ten minutes on two CPUs)"
+        )
         build = bundle.build(architecture)
     folder = programs.cache_directory() / "bundles"
     path = folder / f"{bundle.folder_name(architecture)}-{_key(build)}.tar.gz"

@@ -76,7 +76,11 @@ class ArmPrograms:
             UserError, EnvironmentFault: there are no programs; the message says what to install or run.
         """
         if shutil.which(traces.EMULATOR) is None:
-            raise UserError(f"kernels are traced under {traces.EMULATOR}, which is not installed here: install the package qemu-user")
+            compiler = "" if os.environ.get(BUNDLE_VARIABLE) or shutil.which(_COMPILER) else " and g++-aarch64-linux-gnu"
+            raise UserError(
+                f"kernels are traced under {traces.EMULATOR}, which is not installed here: install the package qemu-user{compiler} "
+                "(`make deps` does); then the first run compiles the programs for 64-bit Arm, about ten minutes on two CPUs"
+            )
         programs.trace_plugin()
         if given := os.environ.get(BUNDLE_VARIABLE):
             if not Path(given).is_file():

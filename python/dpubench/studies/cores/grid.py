@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,11 +11,16 @@ from dpubench.analysis.model import Interval
 from dpubench.studies.cores import lines
 from dpubench.studies.cores.model import PointSummary
 from dpubench.studies.cores.verdicts import Count
+from dpubench.studies.modelled.versus import ratio_of
 
 #: Roles of kernels in the paper.
 LOOKUP = "lookup"
 MD5 = "md5"
 ROLES = (LOOKUP, MD5)
+
+
+#: Organisation, step and clock in MHz.
+Place = tuple[str, int, float]
 
 
 class Missing(Exception):
@@ -50,6 +56,17 @@ class Grid:
         rate = self.point(role, organisation, step, clock_mhz).messages_per_s
         assert rate is not None  # _places holds only such points
         return rate
+
+    def ratio(self, role: str, old: Place, new: Place) -> Interval:
+        """Return the rate at ``new`` over that at ``old``. @raises Missing
+
+        Samples of the same messages give a ratio without an interval: only the processors differ.
+        """
+        one, other = self.point(role, *old), self.point(role, *new)
+        rates = self.rate(role, *old), self.rate(role, *new)
+        if (one.messages, one.contexts * one.cores) == (other.messages, other.contexts * other.cores) and rates[0].value:
+            return Interval(rates[1].value / rates[0].value, math.nan, math.nan)
+        return ratio_of(*rates)
 
     def clocks(self, role: str, organisation: str) -> list[float]:
         """Return the clocks at which a role was simulated on ``organisation``, ascending. @raises Missing"""

@@ -16,7 +16,7 @@ from dpubench.studies.cores.grid import LOOKUP, MD5, ROLES, Grid, Missing
 from dpubench.studies.cores.model import PointSummary
 from dpubench.studies.cores.plan import BASE
 from dpubench.studies.cores.verdicts import Count, Found, Part, Truth, every, of_parts, within
-from dpubench.studies.modelled.versus import bounds, ratio_of
+from dpubench.studies.modelled.versus import bounds
 
 #: Deviations from the claimed figure that count as agreement: of what is exact in the paper, and of what is "about" or "linear".
 CLOSE: Final = 0.05
@@ -73,7 +73,7 @@ def linear_in_clock(grid: Grid) -> Found:
             low, high = clocks[0], clocks[-1]
             own = []
             for step in [s for s in grid.steps(role, organisation, high) if s in grid.steps(role, organisation, low)]:
-                ratio = ratio_of(grid.rate(role, organisation, step, low), grid.rate(role, organisation, step, high))
+                ratio = grid.ratio(role, (organisation, step, low), (organisation, step, high))
                 own.append(_scaled(ratio, low / high))
                 shares.append((own[-1].value, f"{NAMES[role]}, {word}, {step}"))
             parts.append(Part(f"{NAMES[role]} on {word}", every([within(share, 1 - CLOSE, 1 + CLOSE) for share in own])))
@@ -118,7 +118,7 @@ def parallelism(grid: Grid) -> Found:
     clock = grid.clocks(LOOKUP, "superscalar")[-1]
     lookup, md5 = (found[role][0] - 1 for role in ROLES)
     fast, slow = (grid.point(role, "superscalar", 7, clock).ipc for role in ROLES)
-    told = f"{lookup} additional sets against {md5}"
+    told = f"{_sets(lookup)} against {md5}"
     if fast and slow:
         told += f"; in instructions per cycle {significant(fast, 3)} against {significant(slow, 3)}, {significant(fast / slow, 3)} times"
     if any(low != high for _, low, high, _ in found.values()):
@@ -234,7 +234,7 @@ def _fgmt_ratios(grid: Grid, role: str) -> Iterator[tuple[Interval, str]]:
     for clock in [c for c in grid.clocks(role, "fgmt") if c in grid.clocks(role, "superscalar")]:
         for step in [s for s in grid.steps(role, "fgmt", clock) if s > 1 and s in grid.steps(role, "superscalar", clock)]:
             found = True
-            yield ratio_of(grid.rate(role, "superscalar", step, clock), grid.rate(role, "fgmt", step, clock)), f"{step} at {clock:g} MHz"
+            yield grid.ratio(role, ("superscalar", step, clock), ("fgmt", step, clock)), f"{step} at {clock:g} MHz"
     if not found:
         raise Missing(f"{role} on fgmt and superscalar with the same number of unit sets at the same clock")
 
@@ -257,8 +257,7 @@ def smt_linear(grid: Grid) -> Found:
         for clock in grid.clocks(role, "smt"):
             steps = grid.steps(role, "smt", clock)
             if steps[0] == 1:
-                one = grid.rate(role, "smt", 1, clock)
-                own += [(_scaled(ratio_of(one, grid.rate(role, "smt", n, clock)), 1 / n), n, clock) for n in steps[1:]]
+                own += [(_scaled(grid.ratio(role, ("smt", 1, clock), ("smt", n, clock)), 1 / n), n, clock) for n in steps[1:]]
         if not own:
             raise Missing(f"{role} on smt with one context and with several, at one clock")
         parts.append(Part(NAMES[role], every([within(share, 1 - ABOUT, 1 + ABOUT) for share, _, _ in own])))
@@ -270,7 +269,7 @@ def smt_linear(grid: Grid) -> Found:
 
 def contexts_for_clock(grid: Grid) -> Found:
     """Judge MD5's rate of 4 contexts at 500 MHz over its rate of 7 contexts at 300 MHz."""
-    ratio = ratio_of(grid.rate(MD5, "smt", 7, 300), grid.rate(MD5, "smt", 4, 500))
+    ratio = grid.ratio(MD5, ("smt", 7, 300), ("smt", 4, 500))
     return of_parts([Part("about as fast", within(ratio, 1 - ABOUT, 1 + ABOUT))], f"MD5 {significant(ratio.value, 3)} times")
 
 
@@ -278,7 +277,7 @@ def conclusion(grid: Grid) -> Found:
     """Judge how much of seven times the rate of one each organisation gives with seven, at the highest clock."""
     parts, told = [], []
     for organisation, word in _ORGANISATIONS.items():
-        gains = {role: ratio_of(grid.rate(role, organisation, 1, clock), grid.rate(role, organisation, 7, clock))
+        gains = {role: grid.ratio(role, (organisation, 1, clock), (organisation, 7, clock))
                  for role in ROLES for clock in [grid.clocks(role, organisation)[-1]]}  # fmt: skip
         for role, gain in gains.items():
             much = within(gain, 7 * MOST)
@@ -301,23 +300,24 @@ def _gaining(grid: Grid, role: str) -> tuple[int, int, int, str]:
     clock = grid.clocks(role, "superscalar")[-1]
     if [s for s in grid.steps(role, "superscalar", clock) if s in crowley.STEPS] != list(crowley.STEPS):
         raise Missing(f"{role} with 1 to 7 unit sets at one clock")
-    ratios = [
-        ratio_of(grid.rate(role, "superscalar", step - 1, clock), grid.rate(role, "superscalar", step, clock)) for step in list(crowley.STEPS)[1:]
-    ]
+    ratios = [grid.ratio(role, ("superscalar", step - 1, clock), ("superscalar", step, clock)) for step in list(crowley.STEPS)[1:]]
 
     def last(gains: Sequence[float]) -> int:
         return next((i for i, gain in enumerate(gains, 1) if gain < 1 + GAIN), 7)
 
     values, lows, highs = [r.value for r in ratios], [bounds(r)[0] for r in ratios], [bounds(r)[1] for r in ratios]
     words = ", ".join(f"{100 * (value - 1):+.1f} %" for value in values)
-    told = f"{NAMES[role]} gains with {last(values) - 1} additional sets ({words} for each further set at {clock:g} MHz)"
+    told = f"{NAMES[role]} gains with {_sets(last(values) - 1)} ({words} for each further set at {clock:g} MHz)"
     return last(values), last(lows), last(highs), told
 
 
 def _sublinear(grid: Grid, last: int) -> list[Truth]:
     clock = grid.clocks(LOOKUP, "superscalar")[-1]
-    one = grid.rate(LOOKUP, "superscalar", 1, clock)
-    return [within(ratio_of(one, grid.rate(LOOKUP, "superscalar", step, clock)), 0, step) for step in range(2, last + 1)]
+    return [within(grid.ratio(LOOKUP, ("superscalar", 1, clock), ("superscalar", step, clock)), 0, step) for step in range(2, last + 1)]
+
+
+def _sets(number: int) -> str:
+    return f"{number} additional set{'s' * (number != 1)}"
 
 
 def _first(number: int) -> str:

@@ -115,6 +115,17 @@ def test_lines_across_a_figure_of_steps_are_those_of_its_messages(paper_run: Run
     assert {len(s["points"]) for s in figure["series"]} == {7}
 
 
+def test_organisations_stand_on_one_axis(paper_run: RunSummary, lines_run: RunSummary) -> None:
+    (part,) = page_of(paper_run).data["runs"]
+    own = [f for f in part["figures"] if f["sweep"] == "Organisations on one axis"]
+    assert [f["title"] for f in own] == ["lookup, 64 B, 500 MHz", "md5, 1500 B, 500 MHz"]
+    assert [s["name"] for s in own[0]["series"]] == ["superscalar", "FGMT", "SMT"]
+    assert [len(s["points"]) for s in own[0]["series"]] == [7, 7, 7]
+    assert own[0]["references"][-1] == ["10 Gb/s", 19.5312]
+    (other,) = page_of(lines_run).data["runs"]
+    assert not any(f["sweep"] == "Organisations on one axis" for f in other["figures"])
+
+
 def test_a_sweep_that_varies_caches_shows_misses(paper_run: RunSummary) -> None:
     (part,) = page_of(paper_run).data["runs"]
     own = [f for f in part["figures"] if f["sweep"] == "caches"]

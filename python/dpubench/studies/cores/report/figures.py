@@ -95,6 +95,35 @@ def _over_steps(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummar
     return found
 
 
+def organisations(run: RunSummary) -> list[Figure]:
+    """Return a figure per kernel, frame and model with all organisations on one axis: messages per second over sets, contexts or cores.
+
+    A kernel has one if at least three organisations were simulated at one clock. The highest common clock counts.
+    """
+    mega: Quantity = lambda p: _scaled(p.messages_per_s, 1e-6)  # noqa: E731
+    plain = [
+        p for p in run.points
+        if p.variant == BASE and not p.shares and p.organisation != "described" and p.unit_sets == (1 if p.organisation == "cmp" else p.step)
+    ]  # fmt: skip
+    found = []
+    for (kernel, frame, model), own in _by(plain, lambda p: (p.kernel, p.frame, p.model)).items():
+        clocks = {o: {p.clock_mhz for p in points if p.step > 1} for o, points in _by(own, lambda p: p.organisation).items()}
+        common = set.intersection(*clocks.values())
+        if len(clocks) < 3 or not common:
+            continue
+        clock = max(common)
+        at_clock = [p for p in own if p.clock_mhz == clock]
+        series, gone = _series(at_clock, lambda p: float(p.step), mega, lambda p: wording.ORGANISATIONS[p.organisation])
+        of_message = 8e-9 * (own[0].frame_bytes + run.line_overhead_bytes)
+        references = [(wording.line_text(line), line / of_message * 1e-6) for line in run.lines_gbps]
+        note = f"One unit set for each context and core. Horizontal lines are line rates: {wording.overhead_text(run.line_overhead_bytes)}."
+        found.append(
+            Figure(anchor("figure", f"organisations-{kernel}-{frame}-{model}"), f"{kernel}, {wording.frame_text(own[0])}, {clock:g} MHz",
+                   "unit sets, contexts or cores", "million messages/s", False, True, series, references, gone, _labels(at_clock, run), note)
+        )  # fmt: skip
+    return found
+
+
 def _over_varied(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummary) -> list[Figure]:
     """Return a figure per quantity, kernel, frame and model: miss ratios and messages per second over the first varied value.
 

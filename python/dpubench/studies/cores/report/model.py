@@ -14,7 +14,7 @@ from dpubench.report.words import anchor
 from dpubench.studies.cores import crowley, wording
 from dpubench.studies.cores.model import VERDICTS, PointSummary, RunSummary
 from dpubench.studies.cores.plan import BASE
-from dpubench.studies.cores.report.figures import figures_of
+from dpubench.studies.cores.report.figures import figures_of, organisations
 from dpubench.studies.cores.report.page import Case, CountRow, Figure, LineRow, Page, RunPart, SweepPart, Trust
 from dpubench.studies.modelled.models import ModelInfo
 
@@ -51,6 +51,8 @@ def _part(run: RunSummary, info: RunInfo, index: int) -> RunPart:
         for s in run.sweeps
         if (figures := figures_of(s, run))
     ]
+    if together := organisations(run):
+        sweeps.append(SweepPart("", anchor(f"s{index}", "organisations"), "Organisations on one axis", "superscalar, FGMT, SMT and CMP", together))
     done = [p for p in run.points if p.messages_per_s is not None]
     trust = Trust(
         len(run.points), run.simulations, run.instructions / 1e6, run.exact, sum(not p.converged for p in done), len(run.failures), len(run.warnings),
@@ -179,7 +181,7 @@ def _point(point: PointSummary) -> dict[str, object]:
     return {
         "id": point.id, "kernel": point.kernel, "told": wording.kernel_text(point), "frame": wording.frame_text(point), "model": point.model,
         "organisation": wording.organisation_text(point), "mhz": point.clock_mhz, "variant": point.variant, "rate": triple(point.messages_per_s),
-        "gbps": triple(point.line_gbps), "cycles": triple(point.cycles_per_message), "ipc": _number(point.ipc),
+        "gbps": triple(point.line_gbps if point.every_byte else None), "cycles": triple(point.cycles_per_message), "ipc": _number(point.ipc),
         "instructions": _number(point.instructions_per_message), "mispredicted": _number(point.mispredicted),
         "misses": [_number(cache.miss_ratio if (cache := point.cache(name)) else None) for name in (point.instruction_cache, point.data_cache)],
         "lines": [[line.sustains, wording.cores_text(line.cores)] for line in point.lines], "labels": point.labels, "why": point.failure,

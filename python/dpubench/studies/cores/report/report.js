@@ -101,7 +101,7 @@ dpubench.part("cores", ({ root, $, $$, data }) => {
   function saveLines(index, format) {
     const run = data.runs[index], { columns, rows } = everything(run);
     if (format === "csv") return save("dpubench-cores.csv", csv(columns, rows), "text/csv");
-    const body = run.points.filter((p) => p.gbps[0] !== null).map((p) => [p.kernel, p.frame, p.model, p.organisation, String(p.mhz), valued(p.gbps), ...run.lines.map((_, i) => p.lines[i]?.[1] ?? "")]);
+    const body = run.points.filter((p) => p.rate[0] !== null).map((p) => [p.kernel, p.frame, p.model, p.organisation, String(p.mhz), p.gbps[0] === null ? "headers" : valued(p.gbps), ...run.lines.map((_, i) => p.lines[i]?.[1] ?? "")]);
     save("dpubench-cores.tex", latex(`lllllr${"r".repeat(run.lines.length)}`, ["kernel", "frame", "model", "organisation", "MHz", "modelled Gb/s", ...run.lines], body, `Lines sustained, and processors that each line needs, 95 % intervals in brackets; ${[...new Set(run.points.flatMap((p) => p.labels))].join("; ")}. Modelled, not measured: simulated with dpubench, ${run.name}.`), "application/x-tex");
   }
 
