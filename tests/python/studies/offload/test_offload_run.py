@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from conftest import Bench
 from dpubench import schemas
-from offload_bench import LAUNCHERS, calls, one, with_program
+from offload_bench import LAUNCHERS, calls, left_in_memory, one, with_program
 
 real_mpi = pytest.mark.skipif(shutil.which("mpirun.openmpi") is None, reason="Open MPI is not installed (package openmpi-bin)")
 
@@ -35,10 +35,6 @@ def reasons_of(bench: Bench, run: str = "latest") -> dict[str, str]:
     """Return why quantities of a run have no value, by quantity."""
     found = json.loads(bench("export", run, "--figures", "--json").stdout)["figures"]
     return {figure["quantity"]: figure["unavailable"] for figure in found if figure["unavailable"]}
-
-
-def left_in_memory() -> list[Path]:
-    return list(Path("/dev/shm").glob("dpubench-offload-*"))
 
 
 def marked_processes(bench: Bench) -> list[str]:
@@ -80,7 +76,7 @@ def test_a_run_has_figures_of_every_phase(scripted: Bench) -> None:
     assert told[0]["environment"]["OMPI_MCA_pml"] == "ob1" and told[0]["environment"]["UCX_POSIX_DIR"].startswith("/dev/shm/dpubench-offload-")
     as_root = "1" if os.geteuid() == 0 else None
     assert told[0]["environment"]["OMPI_ALLOW_RUN_AS_ROOT"] == told[0]["environment"]["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] == as_root
-    assert not left_in_memory()
+    assert not left_in_memory(scripted)
 
 
 def test_hosts_and_workers_are_pinned_apart(scripted: Bench) -> None:
@@ -206,7 +202,7 @@ def test_a_fault_fails_its_point_and_names_the_phase(scripted: Bench, kind: str,
     assert failure["phase"] == phase and message in failure["message"] and failure["point"].startswith("gather/")
     rows = {name.partition("/")[0]: row for name, row in rows_of(scripted, "r").items()}
     assert float(rows["broadcast"]["overlapped_us"]) > 0 and rows["gather"]["overlapped_us"] == "", "what was measured is kept"
-    assert not left_in_memory() and not marked_processes(scripted)
+    assert not left_in_memory(scripted) and not marked_processes(scripted)
 
 
 def test_the_answer_to_another_trial_is_no_result(scripted: Bench) -> None:
@@ -279,7 +275,7 @@ def test_an_interrupted_run_is_resumed(scripted: Bench) -> None:
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130, out + err
-    assert "kept" in err and not left_in_memory() and not marked_processes(scripted)
+    assert "kept" in err and not left_in_memory(scripted) and not marked_processes(scripted)
     done = scripted("resume", "r")
     assert done.returncode == 0 and scripted.record("r")["status"] == "complete", done.stderr
 
@@ -290,7 +286,7 @@ def test_open_mpi_starts_both_roles(bench: Bench) -> None:
     done = bench(*one("--name", "r"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert float(next(iter(rows_of(bench, "r").values()))["overlapped_us"]) > 0
-    assert not left_in_memory() and not marked_processes(bench)
+    assert not left_in_memory(bench) and not marked_processes(bench)
 
 
 @real_mpi
@@ -300,7 +296,7 @@ def test_open_mpi_leaves_no_rank_behind(bench: Bench, kind: str) -> None:
     bench.script(faults=[{"point": "broadcast", "phase": "communication", "kind": kind}])
     done = bench(*one("--name", "r", "--set", "limit=100ms", "--set", "silence=1s"))
     assert done.returncode != 0 and bench.record("r")["failures"][0]["phase"] == "communication", done.stderr
-    assert not left_in_memory() and not marked_processes(bench)
+    assert not left_in_memory(bench) and not marked_processes(bench)
 
 
 @real_mpi
@@ -318,7 +314,7 @@ def test_ctrl_c_ends_open_mpi_and_its_ranks(bench: Bench) -> None:
     given_up = time.monotonic() + 5
     while marked_processes(bench) and time.monotonic() < given_up:
         time.sleep(0.05)
-    assert not left_in_memory() and not marked_processes(bench)
+    assert not left_in_memory(bench) and not marked_processes(bench)
 
 
 def test_a_run_has_a_page_with_its_charts(scripted: Bench) -> None:
