@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "native/temporary_directory.hpp"
 #include "offload/compute.hpp"
 #include "offload/data.hpp"
 #include "offload/job.hpp"
@@ -413,6 +415,50 @@ TEST(OffloadSessionWork, MemoryBoundWorkCountsItsBytes) {
   EXPECT_EQ(trial["bytes"]["host_memory"], 2 * 4096 + computed);
   EXPECT_EQ(trial["bytes"]["worker_memory"], 2 * 4096);
   EXPECT_EQ(trial["bytes"]["communicated"], 4096);
+}
+
+TEST(OffloadSessionWork, CountersOfNodesTellRolesApartWhereNodesDo) {
+  // A counter that moved by 1,000 counts of 64 bytes with each reading, in a file instead of a kernel.
+  const dpubench::test::TemporaryDirectory folder;
+  const std::string pmu = "bus/event_source/devices/uncore_imc_0/";
+  for (const auto& [name, text] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"type", "18\n"},
+                                                                  {"cpumask", "0\n"},
+                                                                  {"format/event", "config:0-7\n"},
+                                                                  {"events/cas_count_read", "event=0x04\n"},
+                                                                  {"events/cas_count_read.unit", "MiB\n"},
+                                                                  {"events/cas_count_read.scale", "6.103515625e-5\n"}}) {
+    (void)folder.write(pmu + name, text);
+  }
+  std::string readings;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    const std::array<std::uint64_t, 3> reading{1000 * i, i, i};  // counts, enabled, running
+    readings.append(reinterpret_cast<const char*>(reading.data()), sizeof reading);
+  }
+  const std::string counter = folder.write("counter", readings);
+  for (const bool apart : {true, false}) {
+    json opened;
+    json trial;
+    const std::string error = run_ranks(
+        job_of(2, 1),
+        [&](int rank, World& /*world*/, const Rank& parts) {
+          if (rank == 2 && apart) parts.wire->node_name = "device";
+          *parts.meter = std::make_unique<measure::MemoryMeter>(
+              folder.path(), [&](std::uint32_t, std::uint64_t, int) { return ::open(counter.c_str(), O_RDONLY); });
+        },
+        [&](int rank, Session& session) {
+          const json told = session.trial(trial_of(Pattern::kGather, 4096));
+          if (rank == 0) opened = session.opened(), trial = told;
+        });
+    EXPECT_EQ(error, "");
+    EXPECT_EQ(opened["memory_counters"]["host"], apart);
+    EXPECT_EQ(trial["bytes"]["origin"], apart ? "counted" : "algorithm");
+    // One reading before two iterations, and one behind, by one rank of each node.
+    EXPECT_EQ(trial["bytes"]["host_memory"], apart ? 64000 / 2 : 4 * 4096);
+    EXPECT_EQ(trial["bytes"]["worker_memory"], apart ? 64000 / 2 : 4 * 4096);
+    EXPECT_EQ(trial["phases"]["mpi_blocking"].contains("counted_host_memory"), apart);
+    if (!apart) expect_within(opened["memory_counters"]["reason"], {"hosts and workers share node here"});
+  }
 }
 
 TEST(OffloadWatchDeathTest, NamesThePhaseThatTakesTooLong) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "measure/clock.hpp"
@@ -37,12 +38,25 @@ double median(std::vector<double> values) {
 }
 
 json told(const Timed& timed) {
-  return {{"ns", timed.ns}, {"total_ns", timed.total_ns}};
+  json phase{{"ns", timed.ns}, {"total_ns", timed.total_ns}};
+  if (timed.host_bytes) phase["counted_host_memory"] = std::llround(*timed.host_bytes);
+  if (timed.worker_bytes) phase["counted_worker_memory"] = std::llround(*timed.worker_bytes);
+  return phase;
 }
 
 void add_traffic(json& phase, const MemoryTraffic& traffic) {
   phase["host_memory"] = traffic.host;
   phase["worker_memory"] = traffic.worker;
+}
+
+/// Return the bytes of a trial: counted where both roles are, else by the algorithm.
+json bytes_of(const json& overlapped, std::uint64_t communicated) {
+  const bool counted = overlapped.contains("counted_host_memory") && overlapped.contains("counted_worker_memory");
+  const std::string prefix = counted ? "counted_" : "";
+  return {{"communicated", communicated},
+          {"host_memory", overlapped.at(prefix + "host_memory")},
+          {"worker_memory", overlapped.at(prefix + "worker_memory")},
+          {"origin", counted ? "counted" : "algorithm"}};
 }
 
 /// Return whether blocks of the launcher's command contradict the roles. One block for all roles says nothing: some launchers
@@ -66,7 +80,8 @@ std::string contradiction(const std::vector<json>& ranks) {
 
 }  // namespace
 
-Session::Session(const OffloadJob& job, Role role, Wire& wire, Transport& transport, Stages stages)
+Session::Session(const OffloadJob& job, Role role, Wire& wire, Transport& transport, Stages stages,
+                 const measure::MemoryMeter& meter)
     : job_(job),
       role_(role),
       wire_(wire),
@@ -74,6 +89,7 @@ Session::Session(const OffloadJob& job, Role role, Wire& wire, Transport& transp
       stages_(std::move(stages)),
       idle_([this] { transport_.progress(); }),
       layout_(job.hosts, job.workers, job.largest_bytes),
+      meter_(meter),
       data_(job.seed, job.hosts) {
   stages_.begin("wire-up");
   meet();
@@ -109,8 +125,14 @@ void Session::together(const std::function<void()>& call) {
 void Session::meet() {
   const std::string node = wire_.node();
   const auto block = wire_.block();
-  json own = {{"rank", wire_.rank()}, {"role", word_of(kRoles, role_)},           {"node", node}, {"pid", getpid()},
-              {"block", nullptr},     {"available", protocol::available_memory()}};
+  json own = {{"cores", sysconf(_SC_NPROCESSORS_ONLN)},
+              {"meter", meter_.fault().reason},
+              {"rank", wire_.rank()},
+              {"role", word_of(kRoles, role_)},
+              {"node", node},
+              {"pid", getpid()},
+              {"block", nullptr},
+              {"available", protocol::available_memory()}};
   if (block) own["block"] = *block;
   for (const std::string& text : wire_.gather_all(own.dump())) ranks_.push_back(json::parse(text));
   for (const json& one : ranks_) {
@@ -131,6 +153,28 @@ void Session::meet() {
   if (const std::string fault = contradiction(ranks_); !fault.empty()) throw Agreed(fault);
   wire_.split(is_host());
   pin();
+  choose_meters();
+}
+
+void Session::choose_meters() {
+  // Counters are those of a whole node. They tell a role's bytes where no rank of the other role is on its nodes.
+  std::map<std::string, std::set<std::string>> roles_of;
+  std::map<std::string, int> first;
+  for (const json& one : ranks_) {
+    roles_of[one.at("node")].insert(one.at("role").get<std::string>());
+    first.emplace(one.at("node").get<std::string>(), one.at("rank").get<int>());
+  }
+  hosts_counted_ = workers_counted_ = true;
+  for (const json& one : ranks_) {
+    auto why = one.at("meter").get<std::string>();
+    if (roles_of[one.at("node")].size() > 1) {
+      why = "hosts and workers share node " + one.at("node").get<std::string>() + ", whose counters do not tell them apart";
+    }
+    if (why.empty()) continue;
+    (one.at("role") == "host" ? hosts_counted_ : workers_counted_) = false;
+    if (no_counters_.empty()) no_counters_ = why;
+  }
+  meters_ = (is_host() ? hosts_counted_ : workers_counted_) && first.at(wire_.node()) == wire_.rank();
 }
 
 void Session::pin() {
@@ -287,6 +331,7 @@ json Session::opened() const {
                      {"role", one.at("role")},
                      {"node", one.at("node")},
                      {"pid", one.at("pid")},
+                     {"cores", one.at("cores")},
                      {"cpu", one.at("cpu")},
                      {"pinned", one.at("pinned")}});
   }
@@ -302,6 +347,7 @@ json Session::opened() const {
             {"emulated", !get_one_sided_},
             {"direct", direct_},
             {"transports", transport_.lanes()}}},
+          {"memory_counters", {{"host", hosts_counted_}, {"worker", workers_counted_}, {"reason", no_counters_}}},
           {"work", std::move(tables)},
           {"mpi", wire_.version()},
           {"ucx", transport_.version()}};
@@ -347,6 +393,7 @@ Timed Session::repeat(const Phase& phase, std::uint32_t count) {
   const auto& clock = measure::Clock::instance();
   std::vector<double> ns(count + 1);
   const Body& body = is_host() ? phase.host : phase.worker;
+  const auto before = meters_ ? meter_.read() : std::vector<measure::CycleReading>{};
   if (is_host() || phase.group == Group::kAll) {
     for (std::uint32_t i = 0; i < count; ++i) {
       wire_.barrier(phase.group, false, idle_);
@@ -357,11 +404,23 @@ Timed Session::repeat(const Phase& phase, std::uint32_t count) {
     }
   }
   settle();
+  // Counted bytes of hosts and workers, and whether a counter failed.
+  std::vector<double> counted(3);
+  if (meters_) {
+    const auto bytes = meter_.bytes_between(before, meter_.read());
+    counted[is_host() ? 0 : 1] = bytes.value_or(0) / count;
+    counted[2] = bytes ? 0 : 1;
+  }
   sequence_ += count;
   wire_.combine(ns, false);
-  const double total = ns.back();
+  wire_.combine(counted, true);
+  Timed timed;
+  timed.total_ns = ns.back();
   ns.pop_back();
-  return {std::move(ns), total};
+  timed.ns = std::move(ns);
+  if (hosts_counted_ && counted[2] == 0) timed.host_bytes = counted[0];
+  if (workers_counted_ && counted[2] == 0) timed.worker_bytes = counted[1];
+  return timed;
 }
 
 Timed Session::run(const Phase& phase, const TrialSpec& spec, std::uint32_t& count, const std::function<void()>& after) {
@@ -487,6 +546,7 @@ json Session::trial(const TrialSpec& spec) {
   add_traffic(phases["communication"], moved);
   add_traffic(phases["compute"], {computed, 0});
   add_traffic(phases["overlapped"], {moved.host + computed, moved.worker});
+  json bytes = bytes_of(phases["overlapped"], communicated_bytes(spec.pattern, job_.hosts, spec.bytes));
   std::vector<std::size_t> served(roster_.workers.size());
   for (const std::size_t w : worker_of) ++served[w];
   return {{"pattern", word_of(kPatterns, spec.pattern)},
@@ -501,11 +561,7 @@ json Session::trial(const TrialSpec& spec) {
           {"served", std::move(served)},
           {"complete_at_compute_end", complete[0] / static_cast<double>(count) / job_.hosts},
           {"arrived_during_compute_bytes", arrived},
-          {"bytes",
-           {{"communicated", communicated_bytes(spec.pattern, job_.hosts, spec.bytes)},
-            {"host_memory", moved.host + computed},
-            {"worker_memory", moved.worker},
-            {"origin", "algorithm"}}},
+          {"bytes", std::move(bytes)},
           {"verified_bytes", static_cast<std::uint64_t>(complete[1])}};
 }
 

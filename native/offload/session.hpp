@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "measure/memory_traffic.hpp"
 #include "offload/compute.hpp"
 #include "offload/data.hpp"
 #include "offload/job.hpp"
@@ -36,12 +37,16 @@ struct Stages {
 struct Timed {
   std::vector<double> ns;  ///< of each iteration: the maximum over ranks
   double total_ns = 0;     ///< the maximum over ranks of their sums
+  /// Bytes of memory controllers in an iteration, on the nodes of each role; nothing where they were not counted.
+  std::optional<double> host_bytes{};
+  std::optional<double> worker_bytes{};
 };
 
 class Session {
  public:
-  /// Bring the ranks together, map their windows and show whether transfers are one-sided. @throws Agreed
-  Session(const OffloadJob& job, Role role, Wire& wire, Transport& transport, Stages stages);
+  /// Bring the ranks together, map their windows and show whether transfers are one-sided. @param meter of this node's memory
+  /// @throws Agreed
+  Session(const OffloadJob& job, Role role, Wire& wire, Transport& transport, Stages stages, const measure::MemoryMeter& meter);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -67,6 +72,8 @@ class Session {
 
   void meet();
   void pin();
+  /// Find out on which nodes memory is counted, and by which rank.
+  void choose_meters();
   void open_windows();
   void prove_one_sided();
   [[nodiscard]] std::string refused_memory(std::uint64_t bytes) const;
@@ -105,6 +112,11 @@ class Session {
   std::vector<std::string> host_nodes_;
   std::vector<std::string> worker_nodes_;  ///< of the hosts that each worker is next to
   std::size_t sharing_ = 1;                ///< ranks on this node
+  const measure::MemoryMeter& meter_;
+  bool meters_ = false;           ///< this rank reads its node's counters
+  bool hosts_counted_ = false;    ///< the nodes of all hosts have counters, and no worker
+  bool workers_counted_ = false;  ///< likewise
+  std::string no_counters_;       ///< why not both are counted
   std::byte* window_ = nullptr;
   std::unique_ptr<Mover> mover_;
   bool put_one_sided_ = false;

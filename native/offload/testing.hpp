@@ -208,6 +208,7 @@ struct Rank {
   std::unique_ptr<ThreadTransport>* transport;
   Role* role;
   std::string* phase;  ///< the current one
+  std::unique_ptr<measure::MemoryMeter>* meter;
 };
 
 /// Run ranks, hosts first, as threads. @param arrange called for each rank by its own thread @param body called with each session
@@ -224,9 +225,10 @@ inline std::string run_ranks(const OffloadJob& job, const std::function<void(int
       std::unique_ptr<ThreadTransport> transport = std::make_unique<ThreadTransport>(world);
       Role role = r < static_cast<int>(job.hosts) ? Role::kHost : Role::kWorker;
       std::string phase;
-      if (arrange) arrange(r, world, {&wire, &transport, &role, &phase});
+      auto meter = std::make_unique<measure::MemoryMeter>("/there is no such folder");
+      if (arrange) arrange(r, world, {&wire, &transport, &role, &phase, &meter});
       try {
-        Session session(job, role, wire, *transport, {[&](std::string_view begun) { phase = begun; }, [] {}});
+        Session session(job, role, wire, *transport, {[&](std::string_view begun) { phase = begun; }, [] {}}, *meter);
         body(r, session);
       } catch (const Agreed& error) {
         errors[static_cast<std::size_t>(r)] = error.what();

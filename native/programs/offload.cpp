@@ -77,7 +77,8 @@ class Offload final : public dpubench::programs::SessionProgram<OffloadJob> {
                         },
                         [&] { watch.end(); }};
     const auto transport = open_ucx();
-    Session session(job, role_ == "host" ? Role::kHost : Role::kWorker, *wire_, *transport, stages);
+    const dpubench::measure::MemoryMeter meter;
+    Session session(job, role_ == "host" ? Role::kHost : Role::kWorker, *wire_, *transport, stages, meter);
     events.write(event("opened", session.opened()));
     phase = "trial";
     working = true;
