@@ -39,3 +39,8 @@ def with_program(bench: Bench, *launchers: str) -> Bench:
 def calls(bench: Bench) -> list[dict[str, Any]]:
     """Return how the scripted launchers were called."""
     return [json.loads(line) for line in (bench.folder / "calls").read_text().splitlines()]
+
+
+def left_in_memory(bench: Bench) -> list[str]:
+    """Return the folders of sessions that runs of ``bench`` left in shared memory."""
+    return [path.name for path in Path("/dev/shm").glob("dpubench-offload-*") if any(f"-{pid}-" in path.name for pid in bench.started)]

@@ -20,7 +20,7 @@ Path = Literal["staged", "direct"]
 Assignment = Literal["block", "cyclic", "topology"]
 Work = Literal["cache", "memory"]
 
-Ranks = Annotated[int, BeforeValidator(lambda v: q.count(v, "ranks", MOST_RANKS))]
+Cpu = Annotated[int, Field(ge=0, le=65_535)]
 Hosts = Annotated[int | Literal["auto"], BeforeValidator(lambda v: word_or(AUTO, v, lambda n: q.count(n, "hosts", MOST_RANKS)))]
 Workers = Annotated[int | Literal["auto"], BeforeValidator(lambda v: word_or(AUTO, v, lambda n: q.count(n, "workers", MOST_RANKS)))]
 Message = Annotated[
@@ -59,8 +59,8 @@ class Plan(MeasuredPlan):
     launcher: Literal["auto", "openmpi", "mpich", "slurm"] = "auto"
     host_file: str = ""  #: file with the machines of the hosts, in the form of Open MPI: NAME or NAME slots=N
     worker_file: str = ""  #: file with the machines of the workers: the devices
-    host_cpus: list[Annotated[int, Field(ge=0, le=65_535)]] = Field(default_factory=list)  #: CPUs of the host ranks of a machine, in turn
-    worker_cpus: list[Annotated[int, Field(ge=0, le=65_535)]] = Field(default_factory=list)
+    host_cpus: Annotated[list[Cpu], BeforeValidator(listed)] = Field(default_factory=list)  #: CPUs of the host ranks of a machine, in turn
+    worker_cpus: Annotated[list[Cpu], BeforeValidator(listed)] = Field(default_factory=list)
     attached: dict[str, Word] = Field(default_factory=dict)  #: name of a device's node -> that of the host it belongs to, for assignment topology
     transport: Word = "ucx"
     emulated: Literal["refuse", "allow"] = "refuse"  #: what to do where transfers are not truly one-sided

@@ -100,7 +100,7 @@ class Session:
 
     def _start(self, made: contextlib.ExitStack) -> None:
         setting, plan = self.setting, self.setting.plan
-        folder = made.enter_context(scratch.folder(_PLACE, _PREFIX))
+        folder = made.enter_context(scratch.folder(_PLACE, f"{_PREFIX}{os.getpid()}-"))
         ranks = Ranks(self.hosts, self.workers, setting.host_machines, setting.worker_machines)
         words = launch.words(setting.launcher, ranks, setting.program, folder)
         environment = launch.environment(setting.launcher, folder, self._mark, is_here=setting.is_here)
