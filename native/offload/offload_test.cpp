@@ -205,13 +205,14 @@ TEST_P(OffloadSession, MovesEveryByteOfEveryCombination) {
   const auto [hosts, workers] = GetParam();
   std::vector<json> trials;
   json opened;
-  const std::string error = run_ranks(job_of(hosts, workers), {}, [&](int rank, Session& session) {
+  const std::string error = run_ranks(job_of(hosts, workers, 4099), {}, [&, workers = workers](int rank, Session& session) {
     if (rank == 0) opened = session.opened();
     for (std::size_t p = 0; p < kPatterns.size(); ++p) {
       for (std::size_t path = 0; path < kPaths.size(); ++path) {
         if (!impossible(static_cast<Pattern>(p), static_cast<Path>(path)).empty()) continue;
-        for (std::size_t a = 0; a < kAssignments.size(); ++a) {
-          for (const std::uint64_t bytes : {1U, 4099U, 8192U}) {
+        // With one worker all assignments are the same.
+        for (std::size_t a = 0; a < (workers == 1 ? 1 : kAssignments.size()); ++a) {
+          for (const std::uint64_t bytes : {1U, 4099U}) {
             json told =
                 session.trial(trial_of(static_cast<Pattern>(p), bytes, static_cast<Path>(path), static_cast<Assignment>(a)));
             if (rank == 0) trials.push_back(std::move(told));
@@ -222,7 +223,7 @@ TEST_P(OffloadSession, MovesEveryByteOfEveryCombination) {
   });
   ASSERT_EQ(error, "");
   EXPECT_EQ(opened["one_sided"]["emulated"], false);
-  EXPECT_EQ(trials.size(), 13U * 3U * 3U);
+  EXPECT_EQ(trials.size(), 13U * (workers == 1 ? 1U : 3U) * 2U);
   for (const json& trial : trials) {
     const auto pattern = static_cast<Pattern>(std::find(kPatterns.begin(), kPatterns.end(), trial["pattern"].get<std::string>()) -
                                               kPatterns.begin());
