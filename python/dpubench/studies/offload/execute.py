@@ -85,6 +85,7 @@ class Run(MeasuredRun):
         except SessionFault as fault:
             self._close()
             raise PointFailed(fault.phase, str(fault)) from None
+        self.record["launches"]["{}+{}".format(*key)]["bytes"] = told["bytes"]["origin"]
         found = measured_figures(told)
         found.setdefault(quantities.IMBALANCE, prediction.imbalance(*key))
         for name, value in (

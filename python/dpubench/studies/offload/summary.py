@@ -97,5 +97,7 @@ def _started_by(record: Mapping[str, Any]) -> str:
     if record["launcher"] is None:
         return ""
     first = next(iter(record["launches"].values()), None)
-    told = [] if first is None else [str(first["mpi"]), str(first["ucx"]), f"transfers by {first['one_sided']['transports']}"]
+    told = [] if first is None else [str(first["mpi"]).partition(",")[0], f"UCX {first['ucx']}", f"transfers by {first['one_sided']['transports']}"]
+    if first is not None and first.get("bytes"):
+        told.append("bytes through memory are counted" if first["bytes"] == "counted" else "bytes through memory follow from the algorithm")
     return ", ".join(filter(None, [f"started by {record['launcher']['name']}", *told]))
