@@ -125,7 +125,7 @@ def installed(name: str, needs: str, plugin: str = "", fault: type[UserError] = 
     file = directory() / name
     if not file.is_file():
         what = plugin or "such program"
-        raise fault(f"{file}: there is no {what}: run `make build` where {needs} is installed, or set DPUBENCH_PROGRAMS to its folder")
+        raise fault(f"{file}: there is no {what}: run `make build` on a machine with {needs}, or set DPUBENCH_PROGRAMS to its folder")
     if not plugin and not os.access(file, os.X_OK):
         raise UserError(f"{file}: is not executable: chmod +x it, or build it again")
     return file.resolve()
