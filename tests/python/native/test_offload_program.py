@@ -56,7 +56,8 @@ class Launched:
         self.errors = folder / "errors"
         # The launcher's own files, of which a killed one leaves some, go with the test's folder.
         (folder / "t").mkdir(exist_ok=True)
-        own = os.environ | ENVIRONMENT | {"TMPDIR": str(folder / "t"), "OMPI_MCA_btl_vader_backing_directory": str(folder / "t")} | environment
+        places = dict.fromkeys(("TMPDIR", "OMPI_MCA_btl_vader_backing_directory", "UCX_POSIX_DIR"), str(folder / "t"))
+        own = os.environ | ENVIRONMENT | places | environment
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=own, start_new_session=True)
         self.events: list[dict[str, Any]] = []
@@ -107,7 +108,6 @@ class Launched:
 @pytest.fixture
 def launch(tmp_path: Path) -> Iterator[Any]:
     """Return a function that starts ranks; they are ended, and must have left no shared memory."""
-    before = shared_memory()
     started: list[Launched] = []
 
     def start(words: list[str], **environment: str) -> Launched:
@@ -119,21 +119,16 @@ def launch(tmp_path: Path) -> Iterator[Any]:
         if one.process.poll() is None:
             os.killpg(one.process.pid, signal.SIGKILL)
             one.process.wait(30)
-        for pid in one.pids() if kinds(one.events, "opened") else []:
+        pids = one.pids() if kinds(one.events, "opened") else []
+        for pid in pids:
             wait_gone(pid)
-    assert shared_memory() - before == set()
+        assert not [line for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:] if int(line.split()[4]) in pids]
+        assert list((tmp_path / "t").glob("ucx*")) == []
 
 
 def last_phase(ranks: Launched) -> str:
     """Return the phase that was told last."""
     return str(kinds(ranks.events, "progress")[-1]["phase"])
-
-
-def shared_memory() -> set[str]:
-    """Return the segments of shared memory that UCX or Open MPI made and that are there."""
-    posix = {p.name for p in Path("/dev/shm").iterdir() if p.name.startswith(("ucx", "vader"))}
-    lines = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
-    return posix | {f"sysv {line.split()[1]}" for line in lines}
 
 
 def wait_gone(pid: int) -> None:
