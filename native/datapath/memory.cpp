@@ -85,11 +85,14 @@ std::uint32_t frame_room(std::uint32_t max_frame) {
   return (frame + kRound - 1) / kRound * kRound;
 }
 
-rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint32_t max_frame) {
+namespace {
+
+/// Make a pool of buffers with `frame` bytes behind their headroom. @throws Error
+rte_mempool* make_with_room(const std::string& name, std::uint32_t packets, std::uint32_t max_frame, std::uint32_t frame) {
   // Loops take and give bursts of at most kMaxBurst. A cache holds up to one and a half times its size, and the pool must
   // hold all caches.
   constexpr std::uint32_t kCache = std::min<std::uint32_t>(kMaxBurst, RTE_MEMPOOL_CACHE_MAX_SIZE);
-  const std::uint32_t room = RTE_PKTMBUF_HEADROOM + frame_room(max_frame);
+  const std::uint32_t room = RTE_PKTMBUF_HEADROOM + frame;
   if (max_frame > kMaxFrame || room > std::numeric_limits<std::uint16_t>::max()) {
     throw Error("a packet of the pool has " + std::to_string(max_frame) + " bytes: give at most " + std::to_string(kMaxFrame));
   }
@@ -104,6 +107,17 @@ rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint
                 " MiB): " + rte_strerror(rte_errno) + "; give the job more memory (memory.mb)");
   }
   return pool;
+}
+
+}  // namespace
+
+rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint32_t max_frame) {
+  return make_with_room(name, packets, max_frame, frame_room(max_frame));
+}
+
+rte_mempool* make_sending_pool(const std::string& name, std::uint32_t packets, std::uint32_t max_frame) {
+  const std::uint32_t frame = std::max<std::uint32_t>(max_frame, RTE_ETHER_MAX_LEN);
+  return make_with_room(name, packets, max_frame, RTE_ALIGN_CEIL(frame, std::uint32_t{RTE_CACHE_LINE_SIZE}));
 }
 
 }  // namespace dpubench::datapath

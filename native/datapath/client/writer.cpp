@@ -58,7 +58,8 @@ Writer::Writer(const Traffic& traffic, bool anew, std::uint32_t memory_mb)
   const std::size_t pools = is_prepared_ ? templates : 1;
   for (std::size_t i = 0; i < pools; ++i) {
     const std::uint32_t packets = pools == 1 ? kPoolPackets : kSmallPoolPackets;
-    pools_.push_back(make_pool("client" + std::to_string(serial++), packets, traffic.max_frame));
+    const std::string name = "client" + std::to_string(serial++);
+    pools_.push_back((anew ? make_pool : make_sending_pool)(name, packets, traffic.max_frame));
     if (is_prepared_) prepare(pools_.back(), traffic.shapes[i]);
   }
 }
