@@ -46,6 +46,12 @@ class Target:
     """Of the lines of each covered file; less where the rest is what a system refuses, which no input can make it do."""
 
 
+#: Flags for the headers of DPDK.
+DPDK = (
+    *("-isystem", "/usr/include/dpdk", "-isystem", f"/usr/include/{machine()}-linux-gnu/dpdk"),
+    *(["-mssse3"] if machine() == "x86_64" else []),
+)
+
 TARGETS: dict[str, Target] = {
     "agent": Target(
         covered=("native/agent/connection.cpp", "native/agent/serve.cpp", "native/agent/store.cpp"),
@@ -85,13 +91,24 @@ TARGETS: dict[str, Target] = {
         ),
         flags=("-lz", "-llz4"),
     ),
+    "jobs": Target(
+        covered=("native/headroom/job.cpp", "native/link/job.cpp"),
+        sources=(
+            "native/link/protection.cpp",
+            "native/link/kernel_tls.cpp",
+            "native/link/no_tls.cpp",
+            "native/link/socket.cpp",
+            "native/link/watch.cpp",
+            "native/protocol/commands.cpp",
+            "native/protocol/reader.cpp",
+            "native/base/params.cpp",
+        ),
+        flags=DPDK,
+    ),
     "programs": Target(
         covered=("native/datapath/job.cpp",),
         sources=("native/protocol/reader.cpp", "native/base/params.cpp"),
-        flags=(
-            *("-isystem", "/usr/include/dpdk", "-isystem", f"/usr/include/{machine()}-linux-gnu/dpdk"),
-            *(["-mssse3"] if machine() == "x86_64" else []),
-        ),
+        flags=DPDK,
     ),
     "a64": Target(
         covered=("native/cores/a64/decode.cpp",),
@@ -140,7 +157,8 @@ def compile_target(name: str, target: Target, kind: tuple[str, ...], binary: Pat
     objects = []
     for source in sources:
         # Compile one object at a time, so that a compiler cache can serve unchanged ones.
-        objects.append(binary.with_name(f"{binary.name}.{source.stem}.o"))
+        # Files in two folders may have one name.
+        objects.append(binary.with_name(f"{binary.name}.{'-'.join(source.relative_to(ROOT).with_suffix('').parts)}.o"))
         subprocess.run([*launcher, *common, "-c", str(source), "-o", str(objects[-1])], check=True)
     subprocess.run([*common, *map(str, objects), "-o", str(binary)], check=True)
 

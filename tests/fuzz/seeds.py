@@ -530,6 +530,41 @@ def programs() -> Seeds:
         yield f"command{i}", json.dumps(command).encode()
 
 
+def jobs() -> Seeds:
+    """Yield jobs and commands of the smaller programs, each with every field, without one, and with a wrong one (jobs_fuzz.cpp)."""
+    port = {"kind": "port", "port": "memif", "role": "client", "arguments": {"socket": "/s"}}
+    sender = {
+        "schema": "dpubench.headroom-job/1", "role": "sender", "seed": 1, "time_limit_s": 60, "threads": 2, "cpus": [0, 1], "max_packet": 1514,
+        "memory": {"huge_pages": False, "mb": 256}, "destination_mac": "02:00:00:00:00:02", "backend": port, "inputs": {"rules": ["/r"]},
+        "operator": {"name": "crc", "engine": "portable", "params": {"size": "64"}}, "cache_dir": "/c",
+    }  # fmt: skip
+    trial = {"number": 1, "size": 64, "threads": 1, "burst": 32, "reuse": 1, "duration_s": 0.1, "delay": "spacing", "delay_ns": 100, "verify": True}
+    link = {"schema": "dpubench.link-job/1", "role": "client", "address": "::1", "port": 5000, "test": "transfer", "file_bytes": 100,
+            "protection": "tls", "duration_s": 1, "seed": 1, "cpu": 0, "time_limit_s": 60}  # fmt: skip
+    latency = {key: value for key, value in link.items() if key not in ("file_bytes", "protection")} | {"test": "latency", "message_bytes": 64}
+    forwarder = {key: value for key, value in sender.items() if key not in ("destination_mac", "operator")} | {"role": "forwarder", "out": port}
+    wholes: list[tuple[int, str, dict[str, object]]] = [
+        (0, "sender", sender), (0, "sink", {**sender, "role": "sink"}), (0, "forwarder", forwarder),
+        (0, "udp", {**sender, "backend": {"kind": "udp", "arguments": {"peer": "1.2.3.4:5"}}}),
+        (0, "pktgen", {**sender, "backend": {"kind": "pktgen", "arguments": {"interface": "eth0"}}}), (1, "trial", {"trial": trial}),
+        (1, "begin", {"begin": 1}), (1, "collect", {"collect": 1, "expected": 2}), (1, "forward", {"forward": trial}), (1, "end", {"end": True}),
+        (2, "link", link), (2, "latency", latency),
+        (2, "server", {**link, "role": "server", "port": 0}),
+    ]  # fmt: skip
+    for kind, name, whole in wholes:
+        parts: list[tuple[str, dict[str, object]]] = [("", whole)]
+        parts += [(f"_without_{key}", {k: v for k, v in whole.items() if k != key}) for key in whole]
+        parts += [(f"_wrong_{key}", whole | {key: 7 if isinstance(value, (str, dict, list)) else "x"}) for key, value in whole.items()]
+        parts += [(f"_far_{key}", whole | {key: -1}) for key, value in whole.items() if isinstance(value, (int, float))]
+        parts.append(("_more", whole | {"more": 1}))
+        for part, content in parts:
+            yield f"{name}{part}", bytes([kind]) + json.dumps(content).encode()
+    for key, value in trial.items():
+        wrong = 7 if isinstance(value, str) else -1
+        yield f"trial_wrong_{key}", b"\1" + json.dumps({"trial": trial | {key: wrong}}).encode()
+        yield f"trial_without_{key}", b"\1" + json.dumps({"trial": {k: v for k, v in trial.items() if k != key}}).encode()
+
+
 TARGETS: dict[str, Callable[[], Seeds]] = {
     "a64": a64,
     "agent": agent,
@@ -539,6 +574,7 @@ TARGETS: dict[str, Callable[[], Seeds]] = {
     "capture": capture,
     "frame": frame,
     "job": job,
+    "jobs": jobs,
     "prefixes": prefixes,
     "reassembly": reassembly,
     "rules": rules,
