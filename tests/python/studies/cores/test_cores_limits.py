@@ -361,8 +361,9 @@ def reasons(ipc: dict[str, float], slow: dict[str, float], latency: int = 2) -> 
     """
     latencies = {"integer": {"latency_cycles": 1}, "multiply": {"latency_cycles": latency}}
     processor: dict[str, Any] = {"units": [{"executes": latencies}], "caches": {}, "data_cache": "l1d"}
+    rest = {"lookup": "of no unit", "md5": "integer"}  # neither counts as slow
     points = [
-        replace(p, ipc=ipc[p.kernel], kinds={"integer": 1 - slow[p.kernel], "multiply": slow[p.kernel], "of no unit": 0.0})
+        replace(p, ipc=ipc[p.kernel], kinds={rest[p.kernel]: 1 - slow[p.kernel], "multiply": slow[p.kernel]})
         if (p.organisation, p.step, p.clock_mhz) == ("fgmt", 7, 500)
         else replace(p, ipc=2.0 * p.step, kinds={"multiply": float(p.kernel == "lookup")})
         for p in grid()
