@@ -461,3 +461,8 @@ def test_criteria_name_the_limits_that_judge() -> None:
         "fgmt-md5": "within 5 %", "fgmt-why": "more than 50 %", "smt-linear": "within 10 %", "contexts-clock": "within 10 %",
     }  # fmt: skip
     assert {key: text for key, text in limits.items() if text not in told[key]} == {}
+
+
+def test_the_conventions_are_frames_those_with_preamble_and_gap_and_the_captions() -> None:
+    with_gap = {kernel: size + 20 for kernel, size in BYTES.items()}
+    assert list(claims.CONVENTIONS.values()) == [BYTES, with_gap, dict.fromkeys(BYTES, 1500)]
