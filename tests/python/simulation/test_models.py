@@ -15,6 +15,7 @@ from dpubench.errors import PlanError, UserError
 from dpubench.simulation import models, reads
 from dpubench.simulation.comparison import UNITS, Comparison, Reads, compare
 from dpubench.simulation.kernels import Kernel
+from dpubench.studies.offload import cluster
 
 NAMES = ("alpha21264-1999", "cortex-a72-bluefield2", "cortex-a78-bluefield3", "neoverse-n1", "xeon-e5-2620v3")
 every_model = pytest.mark.parametrize("name", models.names())
@@ -329,7 +330,7 @@ def test_errors_are_of_the_published_figure() -> None:
 
 def test_models_are_listed(bench: Bench) -> None:
     rows = {row["model"]: row for row in json.loads(bench("list", "models", "--json").stdout)}
-    assert set(rows) == set(models.names())
+    assert set(rows) == {*models.names(), *cluster.names()}
     bluefield = rows["cortex-a72-bluefield2"]
     assert (bluefield["year"], bluefield["clock_mhz"]) == (2020, 2500)
     assert 0 < bluefield["assumed"] < bluefield["values"]
