@@ -58,10 +58,12 @@ def test_tables_of_study_cores(cores: CoresRun, tmp_path: Path) -> None:
     for heading in ("modelled messages/s", "modelled Gb/s", "modelled IPC"):
         assert heading in shown
     assert "modelled sustained" in summary and "modelled messages/s & modelled Gb/s" in latex
-    rates = [p.line_gbps for p in cores.points if p.line_gbps is not None]
+    rates = [p.line_gbps for p in cores.points if p.line_gbps is not None and p.every_byte]
     assert rates and all(math.isfinite(rate.low) for rate in rates) and any(rate.low < rate.high for rate in rates)
     for rate in rates:
         assert all(cores_wording.interval_text(rate, 3) in text for text in (shown, latex))
+    headers = [p.messages_per_s for p in cores.points if p.messages_per_s is not None and not p.every_byte]
+    assert headers and all(cores_wording.interval_text(rate) in shown for rate in headers)
 
 
 def test_tables_of_study_coverage(coverage: CoverageRun, tmp_path: Path) -> None:
