@@ -34,14 +34,14 @@ class RealBench(Bench):
         (self.folder / name).write_text(text)
         return name
 
-    def workers(self) -> list[int]:
-        """Return the native programs started from this folder that still exist (without those that ended and wait for their parent)."""
+    def workers(self, program: str = "dpubench-operators") -> list[int]:
+        """Return the processes of a native program started from this folder that still exist (without those that ended and wait for their parent)."""
         mark = f"XDG_CACHE_HOME={self.environment['XDG_CACHE_HOME']}".encode()
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 try:
-                    named = b"dpubench-operators" in (entry / "cmdline").read_bytes().split(b"\0")[0]
+                    named = program.encode() in (entry / "cmdline").read_bytes().split(b"\0")[0]
                     if named and mark in (entry / "environ").read_bytes().split(b"\0"):
                         found.append(int(entry.name))
                 except OSError:

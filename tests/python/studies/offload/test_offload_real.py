@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import time
-from pathlib import Path
 
 import pytest
 from dpubench import schemas
@@ -24,21 +23,12 @@ pytestmark = [
 SHORT = ("--set", "window=5ms")
 
 
-def ranks() -> list[int]:
-    """Return the processes of the program."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if (entry / "exe").resolve() == PROGRAM.resolve():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
+def ranks(real: RealBench) -> set[int]:
+    """Return the ranks that were started from the test's folder. Those of tests that run meanwhile are not among them."""
+    return set(real.workers("dpubench-offload"))
 
 
 def test_one_host_and_one_worker_have_figures(real: RealBench) -> None:
-    before = set(ranks())
     done = real(*one(*SHORT, "--name", "r", workload="gather", paths="staged,direct", size="64KiB", hosts="1"))
     assert done.returncode == 0, done.stdout + done.stderr
     record = real.record("r")
@@ -49,7 +39,7 @@ def test_one_host_and_one_worker_have_figures(real: RealBench) -> None:
     assert float(rows["staged"]["memory_per_byte"]) > float(rows["direct"]["memory_per_byte"]), "a copy in the worker's memory"
     if len(os.sched_getaffinity(0)) > 1:
         assert float(rows["staged"]["efficiency"]) > 0
-    assert set(ranks()) <= before and not left_in_memory(real)
+    assert not ranks(real) and not left_in_memory(real)
 
 
 def test_more_ranks_than_cores_prove_that_every_byte_arrives(real: RealBench) -> None:
@@ -60,17 +50,15 @@ def test_more_ranks_than_cores_prove_that_every_byte_arrives(real: RealBench) ->
 
 
 def test_the_ranks_of_a_killed_dpubench_end(real: RealBench) -> None:
-    before = set(ranks())
     running = real.start(*one("--set", "window=500ms", "--name", "r", size="1MiB", hosts="1"))
     given_up = time.monotonic() + 40
-    while not set(ranks()) - before and time.monotonic() < given_up:
+    while not (own := ranks(real)) and time.monotonic() < given_up:
         time.sleep(0.05)
-    own = set(ranks()) - before
     assert own
     running.send_signal(signal.SIGKILL)
     running.communicate()
-    while own & set(ranks()) and time.monotonic() < given_up:
+    while ranks(real) and time.monotonic() < given_up:
         time.sleep(0.05)
-    assert not own & set(ranks())
+    assert not ranks(real)
     remove_leftovers()  # as the next run does
     assert not left_in_memory(real)
