@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
+from dpubench.errors import EnvironmentFault
 from dpubench.targets import Target
 from dpubench.workers.checks import Event, parse_event
-from dpubench.workers.process import MAX_LINE_BYTES, Worker
+from dpubench.workers.process import MAX_LINE_BYTES, Worker, WorkerFault
+
+_LIST_LIMIT_S: Final = 60.0
 
 
 def ask(
@@ -33,3 +37,14 @@ def ask(
         while (event := worker.next_event()) is not None:
             events.append(event)
     return events
+
+
+def greeting(target: Target, program: str, parse: Callable[[bytes], Event]) -> Event:
+    """Return the greeting of ``program`` on ``target``, with its catalog (``--list``). @raises EnvironmentFault, TargetLost"""
+    try:
+        events = ask(target, program, ["--list"], silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse)
+    except WorkerFault as fault:
+        raise EnvironmentFault(f"{program} --list: it gave no answer, {fault.reason}: run it by hand to see why") from None
+    if not events or events[0]["event"] != "hello" or "catalog" not in events[0]:
+        raise EnvironmentFault(f"{program} --list: its first event holds no catalog: build program and package from one revision")
+    return events[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench import network, programs, targets
-from dpubench.errors import EnvironmentFault, PlanError, UserError
+from dpubench.errors import PlanError, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where
 from dpubench.run import session
@@ -24,12 +24,11 @@ from dpubench.studies.headroom.session import Setting, device_cpus, ends_cpus
 from dpubench.studies.measured.draft import MeasuredDraft
 from dpubench.studies.measured.model import Point
 from dpubench.targets import Target, vm
-from dpubench.workers.ask import ask
+from dpubench.workers.ask import greeting
 from dpubench.workers.checks import parse_headroom_event
-from dpubench.workers.process import StopRequest, WorkerFault
+from dpubench.workers.process import StopRequest
 
 WRITER: Final = SamplesWriter
-_LIST_LIMIT_S: Final = 60.0
 
 
 class Draft(MeasuredDraft):
@@ -137,15 +136,8 @@ def _opened(plan: Plan, where: Where, opened: contextlib.ExitStack) -> tuple[lis
 
 
 def _hello(target: Target) -> dict[str, Any]:
-    """Return the greeting of the program on ``target``, with its catalog. @raises UserError, EnvironmentFault"""
-    program = target.program(programs.HEADROOM)
-    try:
-        events = ask(target, program, ["--list"], silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse_headroom_event)
-    except WorkerFault as fault:
-        raise EnvironmentFault(f"{program} --list: it gave no answer, {fault.reason}: run it by hand to see why") from None
-    if not events or events[0]["event"] != "hello" or "catalog" not in events[0]:
-        raise EnvironmentFault(f"{program} --list: its first event holds no catalog: build program and package from one revision")
-    return events[0]
+    """Return the greeting of the program on ``target``. @raises UserError, EnvironmentFault"""
+    return greeting(target, target.program(programs.HEADROOM), parse_headroom_event)
 
 
 def _cpus(cpus: list[int]) -> str:

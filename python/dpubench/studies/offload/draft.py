@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench import programs, targets
-from dpubench.errors import EnvironmentFault, OtherThingError, PlanError, UserError
+from dpubench.errors import OtherThingError, PlanError, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where
 from dpubench.run import session
@@ -29,11 +29,10 @@ from dpubench.studies.offload.plan import AUTO, Plan
 from dpubench.studies.offload.quantities import QUANTITIES, named
 from dpubench.studies.offload.session import Setting, remove_leftovers
 from dpubench.targets import Target
-from dpubench.workers.ask import ask
+from dpubench.workers.ask import greeting
 from dpubench.workers.checks import parse_offload_event
-from dpubench.workers.process import StopRequest, WorkerFault
+from dpubench.workers.process import StopRequest
 
-_LIST_LIMIT_S: Final = 60.0
 #: Message sizes for a look.
 _SIZES: Final = (4 << 10, 64 << 10, 1 << 20)
 
@@ -176,15 +175,8 @@ def _cluster(plan: Plan, name: str, where: Where, place: int) -> Cluster:
 
 
 def _hello(target: Target) -> dict[str, Any]:
-    """Return the greeting of the program, with its catalog. @raises UserError, EnvironmentFault"""
-    program = target.program(programs.OFFLOAD)
-    try:
-        events = ask(target, program, ["--list"], silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse_offload_event)
-    except WorkerFault as fault:
-        raise EnvironmentFault(f"{program} --list: it gave no answer, {fault.reason}: run it by hand to see why") from None
-    if not events or events[0]["event"] != "hello" or "catalog" not in events[0]:
-        raise EnvironmentFault(f"{program} --list: its first event holds no catalog: build program and package from one revision")
-    return events[0]
+    """Return the greeting of the program on ``target``. @raises UserError, EnvironmentFault"""
+    return greeting(target, target.program(programs.OFFLOAD), parse_offload_event)
 
 
 # --------------------------------------------------------------------------- points
